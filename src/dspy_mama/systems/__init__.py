@@ -1,0 +1,1 @@
+"""The published methods, one room each; they know nothing of one another."""
