@@ -141,7 +141,7 @@ class LMSpec:
 
     def __post_init__(self) -> None:
         """Refuses a key that was written into the settings."""
-        secret = [k for k in self.extra if "key" in k.lower() or "token" in k.lower() and not k.endswith("tokens")]
+        secret = [k for k in self.extra if "key" in k.lower() or ("token" in k.lower() and not k.endswith("tokens"))]
         if secret:
             raise ValueError(f"{secret}: keys come from the environment alone; name the variable in api_key_env")
 
