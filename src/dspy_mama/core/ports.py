@@ -56,14 +56,21 @@ class Retriever(Protocol):
 class Tracker(Protocol):
     """Where a run is logged. A failure to log never fails a run."""
 
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What could not be logged, one line each."""
+
     def start(self, name: str, params: Mapping[str, Any], tags: Mapping[str, str]) -> str:
-        """Opens a run and returns its id."""
+        """Opens a run, or the earlier one of the same name, and returns its id ("" where the store is out of reach)."""
 
     def log_metrics(self, metrics: Mapping[str, float | None]) -> None:
         """Logs numbers; names are mapped to what the store accepts, None is counted and left out."""
 
     def log_artifacts(self, folder: str) -> None:
         """Stores every file of a folder."""
+
+    def log_trace(self, record: Mapping[str, Any]) -> None:
+        """Stores a finished record as a trace, if it belongs to the share that is traced. Safe in any thread."""
 
     def finish(self, status: str) -> None:
         """Closes the run with `FINISHED`, `FAILED` or `KILLED`."""
