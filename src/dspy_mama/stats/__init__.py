@@ -1,1 +1,25 @@
-"""(room)."""
+"""Bootstrap intervals, paired differences and agreement, on plain arrays."""
+
+from dspy_mama.stats.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
+from dspy_mama.stats.intervals import Estimate, Interval, bca_interval, estimate, percentile_interval
+from dspy_mama.stats.paired import Difference, holm, mcnemar_exact, paired_difference, shared_pairs
+from dspy_mama.stats.resampling import CountDraws, resample_counts, resample_weighted
+
+__all__ = [
+    "CountDraws",
+    "Difference",
+    "Estimate",
+    "Interval",
+    "bca_interval",
+    "cohen_kappa",
+    "estimate",
+    "fleiss_kappa",
+    "holm",
+    "krippendorff_alpha",
+    "mcnemar_exact",
+    "paired_difference",
+    "percentile_interval",
+    "resample_counts",
+    "resample_weighted",
+    "shared_pairs",
+]
