@@ -1,1 +1,19 @@
-"""(room)."""
+"""System A (MA-MPA): multiassessment by multiprofessional agents (see `RiskAuditor`)."""
+
+from dspy_mama.systems.audit.presets import ABLATIONS, SYSTEMS, build_auditor, build_program
+from dspy_mama.systems.audit.program import ROLES, RiskAuditor
+from dspy_mama.systems.audit.record import audit_record
+from dspy_mama.systems.audit.schema import PhaseResult, RiskVerdict, RoleAssignment
+
+__all__ = [
+    "ABLATIONS",
+    "ROLES",
+    "SYSTEMS",
+    "PhaseResult",
+    "RiskAuditor",
+    "RiskVerdict",
+    "RoleAssignment",
+    "audit_record",
+    "build_auditor",
+    "build_program",
+]

@@ -1,0 +1,222 @@
+"""Tolerant reading of what LMs really write, without ever guessing a verdict.
+
+Tolerant of form (fences, markdown, other languages, reasoning blocks), strict of meaning: a value that was not
+offered, that is stated twice with different contents, or that is followed by its opposite is not read at all.
+Nothing here mends broken JSON: text that was cut could be mended into a verdict that the LM never gave.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+_THINK = r"think|thinking|thought|reasoning|reflection"
+_CLOSED_THOUGHT = re.compile(rf"<({_THINK})\b[^>]*>.*?</\1\s*>", re.S | re.I)
+_OPEN_THOUGHT = re.compile(rf"<({_THINK})\b[^>]*>.*\Z", re.S | re.I)
+_ORPHAN_END = re.compile(rf"\A.*</({_THINK})\s*>", re.S | re.I)
+
+_TRUE: Final = frozenset(
+    {"true", "t", "yes", "y", "1", "risk", "risky"}
+    | {"はい", "真", "あり", "有", "有り", "リスクあり", "リスク有", "該当", "该当", "是"}
+    | {"vrai", "oui", "wahr", "ja", "sí", "si", "verdadero", "예", "참"}
+)
+_FALSE: Final = frozenset(
+    {"false", "f", "no", "n", "0", "safe"}
+    | {"いいえ", "いえ", "偽", "なし", "無", "無し", "リスクなし", "リスク無", "非該当", "否"}
+    | {"faux", "non", "falsch", "nein", "falso", "아니요", "거짓"}
+)
+_PHRASES: Final = {"no risk": False, "not risky": False, "at risk": True, "not safe": True}
+_LONGEST_LABEL = re.compile(r"[^\W_]+", re.U)
+# What may follow a label without changing it: an explanation that is set off by punctuation.
+_SET_OFF = re.compile(r"\s*(?:\Z|[.,;:!。、，．；：！(（\[\-–—\n])")
+# "No, it is risky": an explanation that names the other verdict takes a "safe" back.
+_TAKEN_BACK = re.compile(r"\b(?:risky|unsafe|dangerous|true|yes)\b|はい|リスクあり|危険")
+_HEDGE = re.compile(r"\A\s*[.,;:、]?\s*(?:or|and|but|/|\||または|しかし|もしくは)(?:\W|\Z)", re.I)
+
+_REFUSAL = re.compile(
+    r"i(?:'|’)?\s?a?m (?:really |very |so )?sorry|i apologi[sz]e|i (?:cannot|can(?:'|’)t|can not|won(?:'|’)t|will not)"
+    r"|i (?:am unable|am not able|must decline)|as an ai\b|unable to (?:assist|help|comply)"
+    r"|申し訳|お手伝いできません|お答えできません|対応できません"
+    r"|je (?:suis désolé|ne peux pas)|ich kann (?:dabei|das|ihnen)|es tut mir leid",
+    re.I,
+)
+_MARKER = re.compile(r"^\[\[ ## (\w+) ## \]\][ \t]*\n?", re.M)
+_CONFLICT: Final = object()
+
+
+def strip_reasoning(text: str) -> tuple[str, str]:
+    """Splits a reply into its answer and its reasoning blocks (`<think>` and its kin).
+
+    Args:
+        text: The reply as it came.
+
+    Returns:
+        The answer without any reasoning, and the reasoning. A block that never closes leaves no answer: what
+        stands in it are drafts.
+    """
+    answer = _CLOSED_THOUGHT.sub("", text)
+    answer = _ORPHAN_END.sub("", answer)
+    answer = _OPEN_THOUGHT.sub("", answer)
+    thought = text if not answer.strip() and answer != text else text.replace(answer, "", 1) if answer != text else ""
+    return answer.strip(), thought.strip()
+
+
+def is_refusal(text: str) -> bool:
+    """Tells whether a reply that holds no fields declines the task, in its first 300 characters."""
+    return bool(_REFUSAL.search(text[:300]))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read: dict[str, Any] = {}
+    for key, value in pairs:
+        read[key] = value if key not in read or read[key] == value else _CONFLICT
+    return read
+
+
+def _load(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text, strict=False, object_pairs_hook=_unique)
+    except (ValueError, RecursionError):
+        try:
+            value = ast.literal_eval(text) if len(text) < 50_000 else None
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def _objects(text: str) -> list[str]:
+    """Returns the outermost balanced {...} spans, strings respected."""
+    spans, depth, start, quoted, escaped = [], 0, 0, False, False
+    for place, sign in enumerate(text):
+        if quoted:
+            escaped, quoted = (sign == "\\" and not escaped), not (sign == '"' and not escaped)
+        elif depth and sign == '"':
+            quoted = True
+        elif sign == "{":
+            start = place if depth == 0 else start
+            depth += 1
+        elif sign == "}" and depth:
+            depth -= 1
+            if depth == 0:
+                spans.append(text[start : place + 1])
+    return spans
+
+
+def _marked(text: str, names: Sequence[str]) -> dict[str, Any] | None:
+    """Reads `[[ ## field ## ]]` sections at line starts, the format of chat-tuned programs."""
+    parts = _MARKER.split(text)
+    pairs = [(n, v.strip()) for n, v in zip(parts[1::2], parts[2::2], strict=True) if n in names]
+    return _unique(pairs) if pairs else None
+
+
+def read_fields(text: str, names: Sequence[str]) -> dict[str, Any] | None:
+    """Finds the reply's fields: one JSON object (bare, fenced or within prose), or marked sections.
+
+    Args:
+        text: Reply without reasoning blocks.
+        names: Fields that are asked for.
+
+    Returns:
+        The raw values of the fields found, or None where there is no readable object. A field that is stated twice
+        with different values is left out.
+    """
+    whole = _load(text.strip())
+    found = [whole] if whole is not None else [o for o in map(_load, _objects(text)) if o is not None]
+    merged: list[tuple[str, Any]] = []
+    for candidate in found:
+        inner = candidate
+        if len(candidate) == 1 and not set(candidate) & set(names):
+            (only,) = candidate.values()  # {"answer": {...}}: a wrapper of the LM's own making
+            inner = only if isinstance(only, dict) else candidate
+        merged.extend((str(key).strip(), value) for key, value in inner.items() if str(key).strip() in names)
+    fields = _unique(merged) if merged else _marked(text, names)
+    if fields is None:
+        return None if not found else {}
+    return {key: value for key, value in fields.items() if value is not _CONFLICT}
+
+
+def read_bool(value: Any) -> bool | None:
+    """Reads a yes-or-no label in English, Japanese, French, German and other spellings.
+
+    Args:
+        value: What stood in the field.
+
+    Returns:
+        The label; None for everything else, such as `N/A`, `unknown`, `True or False`, `low risk` or an empty text.
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, (int, float)):
+        return bool(value) if value in (0, 1) else None
+    if not isinstance(value, str):
+        return None
+    text = unicodedata.normalize("NFKC", value).casefold().strip().strip("*_`'\"“”「」.。!！<>[]() \t\n")
+    text = re.sub(r"[*_`\"]", "", text)
+    for phrase, label in _PHRASES.items():
+        if text == phrase or (text.startswith(phrase) and _SET_OFF.match(text[len(phrase) :])):
+            return label
+    match = _LONGEST_LABEL.match(text)
+    if match is None:
+        return None
+    word, rest = match.group(), text[match.end() :]
+    label = True if word in _TRUE else False if word in _FALSE else None
+    if label is None or _HEDGE.match(rest) or not _SET_OFF.match(rest):
+        return None
+    if label is False and _TAKEN_BACK.search(rest):
+        return None
+    return label
+
+
+def read_text(value: Any) -> str | None:
+    """Reads a text field; a list becomes lines, None and blanks are no text."""
+    if isinstance(value, (list, tuple)):
+        value = "\n".join(str(item) for item in value if str(item).strip())
+    elif isinstance(value, Mapping):
+        value = json.dumps(value, ensure_ascii=False)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        return None
+    return value.strip() or None
+
+
+def read_numbers(value: Any) -> tuple[int, ...] | None:
+    """Reads a list of whole numbers such as `[1, 3]`, `"1, 3"` or `["[1]"]`; None where it is no such list.
+
+    An empty list, `none` and `[]` are an empty tuple: nothing was cited.
+    """
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int):
+        return (value,)
+    if isinstance(value, str):
+        text = value.strip().casefold()
+        numbers = re.findall(r"(?<![\w.])\d{1,4}(?![\w.]*\d)", text)
+        return tuple(map(int, numbers)) if numbers else () if text in ("", "none", "[]", "なし", "n/a") else None
+    if isinstance(value, (list, tuple)):
+        items = [read_numbers(item) for item in value]
+        return tuple(n for item in items if item for n in item) if all(i is not None for i in items) else None
+    return None
+
+
+def read_probability(value: Any) -> float | None:
+    """Reads a stated probability in [0, 1]: a number, `"0.8"`, `"80%"`, or `{"noul": 0.8}`; else None.
+
+    10.0, -0.1 and 80 (without a percent sign) are not probabilities, and no guess is made of what was meant.
+    """
+    if isinstance(value, Mapping):
+        value = next((value[k] for k in ("noul", "probability", "value") if k in value), None)
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d{1,3}(?:\.\d+)?|\.\d+)\s*(%?)\s*", unicodedata.normalize("NFKC", value))
+        if match is None:
+            return None
+        value = float(match.group(1)) / (100 if match.group(2) else 1)
+    if not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 <= value <= 1 else None

@@ -1,0 +1,82 @@
+"""MA3: conflicts between MA1 and MA2 are resolved by reasoning, not by votes (paper A, Final Assessment)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dspy_mama.core.cases import DOMAINS
+from dspy_mama.lm.predict import StructuredPredict, reading_of
+from dspy_mama.lm.stated import with_stated_probability
+from dspy_mama.systems.audit.phase import PhaseModule
+from dspy_mama.systems.audit.readings import phase_from
+from dspy_mama.systems.audit.rules import assessments_text, collect, evidence_text, vote
+from dspy_mama.systems.audit.schema import PhaseResult
+from dspy_mama.systems.audit.signatures import (
+    ReachConsensus,
+    ReachConsensusAlone,
+    ReachConsensusEnhanced,
+    ReachConsensusFromPassages,
+)
+
+LABELS = tuple(f"{domain}_risk" for domain in DOMAINS)
+
+
+class ConsensusJudge(PhaseModule):
+    """Reads labels and notes of the earlier phases and decides each domain."""
+
+    def __init__(
+        self,
+        *,
+        prompt: str = "enhanced",
+        evidence: str = "notes",
+        probability: str = "token",
+        with_verification: bool = True,
+    ) -> None:
+        """Makes the judge.
+
+        Args:
+            prompt: `base` or `enhanced`; without MA2 a simplified prompt takes its place.
+            evidence: `notes` shows MA2's notes only (the paper); `topk` shows MA2's passages instead of its notes;
+                `hybrid` shows both.
+            probability: `token`, `stated` or `none`.
+            with_verification: Whether MA2 runs before it.
+        """
+        super().__init__()
+        self.evidence = evidence if with_verification else "notes"
+        signature: Any = ReachConsensusEnhanced if prompt == "enhanced" else ReachConsensus
+        if not with_verification:
+            signature = ReachConsensusAlone
+        elif self.evidence != "notes":
+            signature = ReachConsensusFromPassages
+        if probability == "stated":
+            signature = with_stated_probability(signature, LABELS)
+        self.judge = StructuredPredict(signature, role="judge", logprobs=probability == "token")
+
+    async def aforward(
+        self, question: str, answer: str, initial: PhaseResult | None, verification: PhaseResult | None
+    ) -> PhaseResult:
+        """Returns the final verdicts."""
+        notes = None if self.evidence == "topk" else verification
+        passages = self._passages(verification) if self.evidence != "notes" else None
+        prediction = await self.judge.acall(
+            question=question, answer=answer, assessments=assessments_text(initial, notes), evidence=passages
+        )
+        return phase_from(reading_of(prediction), prediction)
+
+    @staticmethod
+    def _passages(verification: PhaseResult | None) -> str:
+        if verification is None:
+            return evidence_text(())
+        found = {p.id: p for domain in DOMAINS for p in verification.verdict(domain).passages}
+        return evidence_text(list(found.values()))
+
+
+class MajorityVote(PhaseModule):
+    """Comparator to `ConsensusJudge`: counts the labels of MA1 and MA2, without an LM."""
+
+    async def aforward(
+        self, question: str, answer: str, initial: PhaseResult | None, verification: PhaseResult | None
+    ) -> PhaseResult:
+        """Returns the vote of the earlier phases."""
+        phases = [phase for phase in (initial, verification) if phase is not None]
+        return PhaseResult(*collect({d: vote(d, [phase.verdict(d) for phase in phases]) for d in DOMAINS}))

@@ -1,0 +1,135 @@
+"""The paper's systems and ablations, as settings, and the one place where settings become a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.ports import Retriever
+from dspy_mama.retrieval import NullRetriever
+from dspy_mama.settings import AblationSettings, RouterSettings, SystemSettings, from_mapping, to_mapping
+from dspy_mama.systems.audit.consensus import ConsensusJudge, MajorityVote
+from dspy_mama.systems.audit.initial import InitialAssessor
+from dspy_mama.systems.audit.phase import PhaseModule
+from dspy_mama.systems.audit.program import NullPhase, RiskAuditor
+from dspy_mama.systems.audit.routing import (
+    AgnosticRouter,
+    NoRouter,
+    SpecialistRouter,
+    SpecialistTable,
+    allow_list,
+    read_mapping,
+)
+from dspy_mama.systems.audit.verification import DomainVerifier
+
+SYSTEMS: Final[dict[str, SystemSettings]] = {
+    "baseline": SystemSettings("baseline", context="none", judge_prompt="base"),
+    "enhanced": SystemSettings("enhanced", context="none"),
+    "embedding": SystemSettings("embedding", context="encyclopedic"),
+    "rag": SystemSettings("rag", context="all"),
+    "rag_foreign": SystemSettings("rag_foreign", context="all", jurisdictions=("US", "EU", "DE")),
+}
+"""Paper A, Benchmarking and Table 2: all share the base prompt; only context and MA3 prompt differ."""
+
+ABLATIONS: Final[dict[str, AblationSettings]] = {
+    "full": AblationSettings("full"),
+    "ma": AblationSettings("ma", roles=False, knowledge=False),
+    "ma_mpa": AblationSettings("ma_mpa", knowledge=False),
+    "ma_ek": AblationSettings("ma_ek", roles=False),
+    "ma_without_ma2": AblationSettings("ma_without_ma2", verification=False, roles=False, knowledge=False),
+    "mpa": AblationSettings("mpa", initial=False, consensus=False, knowledge=False),
+    "ek": AblationSettings("ek", verification=False, consensus=False, roles=False),
+}
+"""Paper A, ablation study: assessments (MA), professional agents (MPA), external knowledge (EK), alone and joined."""
+
+
+def _named(kind: str, name: str, known: Mapping[str, Any]) -> Any:
+    if name not in known:
+        raise DeclarationError(f"unknown {kind} {name!r}; choose one of {', '.join(known)}")
+    return known[name]
+
+
+def build_router(settings: RouterSettings, *, roles: bool) -> PhaseModule:
+    """Makes the router that the settings ask for; a null where roles are off.
+
+    Raises:
+        DeclarationError: The allow-list, the mapping or the table cannot be used.
+    """
+    if not roles:
+        return NoRouter()
+    if settings.scope == "agnostic":
+        return AgnosticRouter()
+    mapping = read_mapping(settings.mapping) if settings.mapping else None
+    specialties = allow_list(settings.allow_list, settings.aliases)
+    return SpecialistRouter(specialties=specialties, table=SpecialistTable(settings.table), mapping=mapping)
+
+
+def build_program(
+    system: SystemSettings, ablation: AblationSettings, retriever: Retriever | None = None, query: str = "both"
+) -> RiskAuditor:
+    """Makes the program that the settings ask for.
+
+    Args:
+        system: Context, prompts and probability.
+        ablation: Which parts run.
+        retriever: Evidence, already restricted to the system's sources; None = the shipped corpus.
+        query: What evidence is searched with.
+
+    Raises:
+        DeclarationError: The settings contradict one another.
+    """
+    knowledge = ablation.knowledge and system.context != "none"
+    if knowledge and retriever is None:
+        from dspy_mama.retrieval import shipped_retriever
+
+        retriever = shipped_retriever(collections=collections_of(system), jurisdictions=system.jurisdictions)
+    common: dict[str, Any] = {"probability": system.probability}
+    alone = ablation.initial and not ablation.verification and not ablation.consensus
+    initial = InitialAssessor(with_evidence=knowledge and alone, **common) if ablation.initial else NullPhase()
+    verification = (
+        DomainVerifier(professional=ablation.roles, with_evidence=knowledge, **common)
+        if ablation.verification
+        else NullPhase()
+    )
+    return RiskAuditor(
+        router=build_router(system.router, roles=ablation.roles),
+        initial=initial,
+        verification=verification,
+        consensus=_consensus(system, ablation, common),
+        retriever=retriever if knowledge and retriever is not None else NullRetriever(),
+        query=query,
+        thresholds=system.thresholds,
+        settings=(system, ablation),
+    )
+
+
+def _consensus(system: SystemSettings, ablation: AblationSettings, common: Mapping[str, Any]) -> PhaseModule:
+    if not ablation.consensus:
+        return NullPhase()
+    if system.consensus == "majority":
+        return MajorityVote()
+    return ConsensusJudge(
+        prompt=system.judge_prompt, evidence=system.evidence, with_verification=ablation.verification, **common
+    )
+
+
+def collections_of(system: SystemSettings) -> tuple[str, ...] | None:
+    """Returns the collections a system may read; None = all."""
+    return ("encyclopedic",) if system.context == "encyclopedic" else None
+
+
+def build_auditor(
+    system: str,
+    ablation: str,
+    *,
+    lms: Mapping[str, Any] | None = None,
+    retriever: Retriever | None = None,
+    **overrides: Any,
+) -> RiskAuditor:
+    """Makes a preset with overrides; see `RiskAuditor.from_preset`."""
+    base = _named("system", system, SYSTEMS)
+    chosen = from_mapping(SystemSettings, {**to_mapping(base), **overrides}) if overrides else replace(base)
+    program = build_program(chosen, _named("ablation", ablation, ABLATIONS), retriever)
+    return program.set_lms(lms) if lms else program

@@ -1,0 +1,221 @@
+"""Expert generation: which specialist should verify a question (paper A, Preprocessing)."""
+
+from __future__ import annotations
+
+import csv
+import json
+import threading
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from dspy_mama.core.errors import DataError, DeclarationError, Fault
+from dspy_mama.core.ids import content_hash
+from dspy_mama.core.outcomes import Scored
+from dspy_mama.lm.predict import StructuredPredict, reading_of
+from dspy_mama.systems.audit.phase import PhaseModule
+from dspy_mama.systems.audit.schema import RoleAssignment
+from dspy_mama.systems.audit.signatures import RouteQuestion
+
+GENERAL_SPECIALTY = "General medicine"
+
+
+def question_key(question: str) -> str:
+    """Returns the key of a question in tables: blanks, width and case do not matter."""
+    return content_hash(" ".join(unicodedata.normalize("NFKC", question).casefold().split()), 16)
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialtyList:
+    """An allow-list of specialties with aliases.
+
+    Attributes:
+        names: Permitted specialties.
+        aliases: Other spellings, to the name that they mean.
+    """
+
+    names: tuple[str, ...]
+    aliases: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        """Refuses an alias to a specialty that is not permitted."""
+        wrong = sorted(set(self.aliases.values()) - set(self.names))
+        if wrong:
+            raise DeclarationError(f"system.router.aliases lead to specialties that are not in allow_list: {wrong}")
+
+    def resolve(self, name: str) -> str | None:
+        """Returns the permitted specialty that a name means, or None."""
+        folded = name.casefold().strip()
+        known = {n.casefold(): n for n in self.names} | {a.casefold(): n for a, n in self.aliases.items()}
+        return known.get(folded)
+
+
+class SpecialistTable:
+    """Specialties by question, kept as JSON so that a later run reuses them.
+
+    Saved whole and atomically after each addition; the entries are plain text.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        """Opens a table.
+
+        Args:
+            path: JSON file; None keeps the table in memory alone.
+
+        Raises:
+            DataError: The file is not such a table.
+        """
+        self._path = Path(path) if path else None
+        self._lock = threading.Lock()
+        self._rows: dict[str, dict[str, str]] = {}
+        if self._path is not None and self._path.exists():
+            self._rows = self._load(self._path)
+
+    @staticmethod
+    def _load(path: Path) -> dict[str, dict[str, str]]:
+        try:
+            rows = json.loads(path.read_text(encoding="utf-8"))
+            return {str(key): {str(k): str(v) for k, v in row.items()} for key, row in rows.items()}
+        except (OSError, ValueError, AttributeError) as error:
+            fault = Fault(None, None, f"not a table of specialists ({error}); delete it or name another file")
+            raise DataError(str(path), [fault]) from error
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SpecialistTable:
+        """Returns itself: copies of a program share the table."""
+        return self
+
+    def find(self, question: str) -> RoleAssignment | None:
+        """Returns the stored assignment of a question."""
+        with self._lock:
+            row = self._rows.get(question_key(question))
+        if row is None:
+            return None
+        return RoleAssignment(
+            row["specialty"], row.get("definition", ""), row.get("source", ""), origin="table",
+            outcome=Scored(row["specialty"]),
+        )  # fmt: skip
+
+    def add(self, question: str, found: RoleAssignment) -> None:
+        """Stores an assignment."""
+        if found.specialty is None:
+            return
+        row = {"specialty": found.specialty, "definition": found.definition, "source": found.source}
+        with self._lock:
+            self._rows[question_key(question)] = row
+            if self._path is None:
+                return
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            draft = self._path.with_suffix(self._path.suffix + ".part")
+            draft.write_text(json.dumps(self._rows, ensure_ascii=False, indent=1, sort_keys=True), encoding="utf-8")
+            draft.replace(self._path)
+
+
+def read_mapping(path: str | Path) -> dict[str, RoleAssignment]:
+    """Reads a curated mapping: csv or json with `question`, `specialty` and, if known, `definition`, `source`.
+
+    Returns:
+        Assignments by question key; their sources count as verified, for a person wrote them.
+
+    Raises:
+        DataError: The file or one of its rows cannot be used.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        rows = json.loads(text) if file.suffix == ".json" else list(csv.DictReader(text.splitlines(keepends=True)))
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise DataError(str(file), [Fault(None, None, f"cannot be read ({error})")]) from error
+    faults, found = [], {}
+    for number, row in enumerate(rows if isinstance(rows, list) else [], 2):
+        if not isinstance(row, dict) or not str(row.get("question") or "").strip():
+            faults.append(Fault(number, "question", "is missing"))
+        elif not str(row.get("specialty") or "").strip():
+            faults.append(Fault(number, "specialty", "is missing"))
+        else:
+            name = str(row["specialty"]).strip()
+            found[question_key(str(row["question"]))] = RoleAssignment(
+                name, str(row.get("definition") or ""), str(row.get("source") or ""), True, "mapping", Scored(name)
+            )
+    if faults or not found:
+        raise DataError(str(file), faults or [Fault(None, None, "holds no rows: question, specialty are needed")])
+    return found
+
+
+class SpecialistRouter(PhaseModule):
+    """Names the specialist for a question; asks the LM only for questions it has not seen."""
+
+    def __init__(
+        self, *, specialties: SpecialtyList | None = None, table: SpecialistTable | None = None,
+        mapping: Mapping[str, RoleAssignment] | None = None,
+    ) -> None:  # fmt: skip
+        """Makes the router.
+
+        Args:
+            specialties: Allow-list; None = open vocabulary.
+            table: Where assignments are kept; None = in memory.
+            mapping: Curated assignments by question key, which come first.
+        """
+        super().__init__()
+        signature: Any = RouteQuestion
+        if specialties is not None:
+            closed = Literal[specialties.names]  # type: ignore[valid-type]
+            signature = signature.with_updated_fields("specialty", type_=closed)
+        self.specialties = specialties
+        self.table = table or SpecialistTable()
+        self.mapping = dict(mapping or {})
+        self.route = StructuredPredict(signature, role="router", logprobs=False)
+
+    async def aforward(self, question: str) -> RoleAssignment:
+        """Returns the assignment; its specialty is None where the reply could not be read."""
+        curated = self.mapping.get(question_key(question)) or self.table.find(question)
+        if curated is not None:
+            return curated
+        prediction = await self.route.acall(question=question)
+        reading = reading_of(prediction)
+        found = RoleAssignment(
+            self._permitted(reading.value("specialty")),
+            reading.value("definition") or "",
+            reading.value("source") or "",
+            origin="lm",
+            outcome=reading.outcomes["specialty"],
+            usage=reading.usage,
+            model=reading.model,
+        )
+        self.table.add(question, found)
+        return found
+
+    def _permitted(self, name: str | None) -> str | None:
+        if name is None or self.specialties is None:
+            return name
+        return self.specialties.resolve(name)
+
+
+class AgnosticRouter(PhaseModule):
+    """Sends every question to a general physician: the case-agnostic form, without an LM."""
+
+    async def aforward(self, question: str) -> RoleAssignment:
+        """Returns the same assignment for every question."""
+        return RoleAssignment(GENERAL_SPECIALTY, origin="agnostic", outcome=Scored(GENERAL_SPECIALTY))
+
+
+class NoRouter(PhaseModule):
+    """The honest null: roles are off, nobody is assigned."""
+
+    async def aforward(self, question: str) -> RoleAssignment:
+        """Returns an assignment without a specialty."""
+        return RoleAssignment(None)
+
+
+def allow_list(names: Sequence[str], aliases: Mapping[str, str]) -> SpecialtyList | None:
+    """Returns the allow-list, or None where the vocabulary is open.
+
+    Raises:
+        DeclarationError: Aliases without a list, or to a name that is not on it.
+    """
+    if not names:
+        if aliases:
+            raise DeclarationError("system.router.aliases need system.router.allow_list")
+        return None
+    return SpecialtyList(tuple(names), dict(aliases))
