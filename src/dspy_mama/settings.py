@@ -44,6 +44,8 @@ class SystemSettings:
     Attributes:
         name: The system.
         context: Which collections MA2 may read: none, the limited encyclopedic source, all of a jurisdiction.
+        jurisdictions: Whose sources MA2 may read.
+        query: What evidence is searched with: the question, the answer, or both.
         judge_prompt: MA3's prompt, `base` or `enhanced`.
         evidence: What MA3 sees: MA2's `notes` (the paper), the `topk` passages, or both (`hybrid`).
         consensus: MA3 by reasoning (`judge`) or by counting votes (`majority`, a comparator).
@@ -55,6 +57,7 @@ class SystemSettings:
     name: SystemName = "rag"
     context: Literal["none", "encyclopedic", "all"] = "all"
     jurisdictions: tuple[str, ...] = ("JP", "INT")
+    query: Literal["question", "answer", "both"] = "both"
     judge_prompt: Literal["base", "enhanced"] = "enhanced"
     evidence: Literal["notes", "topk", "hybrid"] = "notes"
     consensus: Literal["judge", "majority"] = "judge"
@@ -109,6 +112,7 @@ class LMSpec:
         logprobs: Whether the server returns log probabilities; None = as DSPy knows it.
         top_logprobs: Alternatives asked for per token, 1 to 20.
         context_tokens: Context window for `embedded`, in tokens.
+        evidence_tokens: Evidence per domain that this model can take, in tokens; None = the retriever's budget alone.
         threads: CPU threads for `embedded`; None = the cores this process may use.
         requests_per_minute: Shared limit over all calls of this LM; None = none.
         max_concurrency: Calls in flight over all pairs of this LM; None = none.
@@ -132,6 +136,7 @@ class LMSpec:
     logprobs: bool | None = None
     top_logprobs: int = Field(default=5, ge=1, le=20)
     context_tokens: int = Field(default=4096, ge=512)
+    evidence_tokens: int | None = Field(default=None, ge=1)
     threads: int | None = Field(default=None, ge=1)
     requests_per_minute: float | None = Field(default=None, gt=0)
     max_concurrency: int | None = Field(default=None, ge=1)
@@ -215,7 +220,6 @@ class RetrieverSettings:
         collection: Name of the collection; None = made from the embedder and the chunking.
         top_k: Passages per domain (LangChain's default, which the paper used, is 4).
         evidence_tokens: Budget of evidence per domain in tokens (estimated from characters).
-        query: What is searched with: the question, the answer, or both.
         min_score: Cosine similarity below which a passage is left out.
     """
 
@@ -226,7 +230,6 @@ class RetrieverSettings:
     collection: str | None = None
     top_k: int = Field(default=4, ge=1, le=100)
     evidence_tokens: int = Field(default=2000, ge=1)
-    query: Literal["question", "answer", "both"] = "both"
     min_score: float = Field(default=-1.0, ge=-1, le=1)
 
 

@@ -67,7 +67,7 @@ def build_router(settings: RouterSettings, *, roles: bool) -> PhaseModule:
 
 
 def build_program(
-    system: SystemSettings, ablation: AblationSettings, retriever: Retriever | None = None, query: str = "both"
+    system: SystemSettings, ablation: AblationSettings, retriever: Retriever | None = None
 ) -> RiskAuditor:
     """Makes the program that the settings ask for.
 
@@ -75,7 +75,6 @@ def build_program(
         system: Context, prompts and probability.
         ablation: Which parts run.
         retriever: Evidence, already restricted to the system's sources; None = the shipped corpus.
-        query: What evidence is searched with.
 
     Raises:
         DeclarationError: The settings contradict one another.
@@ -99,7 +98,7 @@ def build_program(
         verification=verification,
         consensus=_consensus(system, ablation, common),
         retriever=retriever if knowledge and retriever is not None else NullRetriever(),
-        query=query,
+        query=system.query,
         thresholds=system.thresholds,
         settings=(system, ablation),
     )

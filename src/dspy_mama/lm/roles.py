@@ -1,0 +1,135 @@
+"""From settings to LMs: one `dspy.LM` per distinct specification, bound to roles elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.ids import content_hash, object_hash
+from dspy_mama.lm.gate import Gate
+from dspy_mama.lm.privacy import keep_local
+from dspy_mama.lm.profile import LMProfile, is_reasoning_model, probe, set_profile
+from dspy_mama.settings import LMSettings, LMSpec
+
+logger = logging.getLogger(__name__)
+
+REASONING_MIN_TOKENS = 16_000
+"""OpenAI's reasoning families are refused by DSPy below this limit: their thinking counts as output."""
+
+
+def _key(spec: LMSpec) -> str | None:
+    if spec.api_key_env is None:
+        return None
+    key = os.environ.get(spec.api_key_env)
+    if not key:
+        raise DeclarationError(
+            f"{spec.model}: the environment variable {spec.api_key_env} is not set; export it, or choose another lm"
+        )
+    return key
+
+
+def _sampling(spec: LMSpec) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the settings as this model takes them, and those that had to change."""
+    asked = {"temperature": spec.temperature, "top_p": spec.top_p, "max_tokens": spec.max_tokens}
+    if not is_reasoning_model(spec.model):
+        return asked, {}
+    sent = {"temperature": None, "top_p": None, "max_tokens": max(spec.max_tokens, REASONING_MIN_TOKENS)}
+    changed = {name: sent[name] for name in asked if asked[name] != sent[name]}
+    if changed:
+        logger.warning("%s takes other settings than asked; sent instead: %s", spec.model, changed)
+    return sent, changed
+
+
+def _served(model: str, api_base: str) -> str:
+    """Declares an OpenAI-compatible server to DSPy and returns the model string that reaches it.
+
+    DSPy knows nothing of such a server's abilities and treats unknown as no; declared, it is spoken to in the
+    dialect that local servers share.
+    """
+    from dspy.lm15 import AccessPolicy, ModelSupport, OpenAIChatCompat, ProviderDefinition, register_provider
+
+    provider = f"served-{content_hash(api_base, 8)}"
+    definition = ProviderDefinition.chat(
+        AccessPolicy(provider=provider, base_url=api_base, env_keys=()),
+        compat=OpenAIChatCompat.preset("vllm"),
+        placeholder_key="none",
+    )
+    support = ModelSupport(response_schema=True, function_calling=False, reasoning=False)
+    register_provider(definition, supports=support)
+    return f"{provider}/{model.split('/', 1)[-1]}"
+
+
+def build_lm(spec: LMSpec) -> Any:
+    """Makes the LM that a specification describes.
+
+    Args:
+        spec: The specification.
+
+    Returns:
+        A `dspy.LM` with its profile set. Retries lie with the profile's gate, so that a pause asked of one call
+        holds for all.
+
+    Raises:
+        DeclarationError: The key's variable is not set, or the embedded model's file is missing.
+    """
+    keep_local()
+    sampling, effective = _sampling(spec)
+    lm = _embedded(spec, sampling) if spec.model == "embedded" else _remote(spec, sampling)
+    known = probe(lm)
+    profile = LMProfile(
+        gate=Gate(
+            requests_per_minute=spec.requests_per_minute,
+            max_concurrency=spec.max_concurrency,
+            retries=spec.num_retries,
+        ),
+        json_schema=known.json_schema if spec.json_schema is None else spec.json_schema,
+        logprobs=known.logprobs if spec.logprobs is None else spec.logprobs,
+        top_logprobs=spec.top_logprobs,
+        price_input=0.0 if spec.model == "embedded" and spec.price_input is None else spec.price_input,
+        price_output=0.0 if spec.model == "embedded" and spec.price_output is None else spec.price_output,
+        effective=effective,
+    )
+    set_profile(lm, profile)
+    return lm
+
+
+def _embedded(spec: LMSpec, sampling: dict[str, Any]) -> Any:
+    from dspy_mama.lm.embedded import embedded_lm
+
+    return embedded_lm(
+        model_path=spec.model_path,
+        sha256=spec.sha256,
+        context_tokens=spec.context_tokens,
+        threads=spec.threads,
+        timeout=spec.timeout,
+        cache=spec.cache,
+        **{name: value for name, value in sampling.items() if value is not None},
+        **spec.extra,
+    )
+
+
+def _remote(spec: LMSpec, sampling: dict[str, Any]) -> Any:
+    import dspy
+
+    model = spec.model if spec.api_base is None else _served(spec.model, spec.api_base)
+    connection = {"api_key": _key(spec), "timeout": spec.timeout}
+    chosen = {name: value for name, value in {**sampling, **connection}.items() if value is not None}
+    return dspy.LM(model, cache=spec.cache, num_retries=0, **chosen, **spec.extra)
+
+
+def build_lms(settings: LMSettings) -> dict[str, Any]:
+    """Makes the LMs of all roles; equal specifications share one LM and so its limits.
+
+    Raises:
+        DeclarationError: A specification cannot be built.
+    """
+    made: dict[str, Any] = {}
+    lms: dict[str, Any] = {}
+    for role, spec in {"default": settings.default, **settings.roles}.items():
+        key = object_hash(spec)
+        if key not in made:
+            made[key] = build_lm(spec)
+        lms[role] = made[key]
+    return lms
