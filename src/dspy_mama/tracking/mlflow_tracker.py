@@ -56,6 +56,9 @@ class MlflowTracker:
         self._failures = 0
         self._gone = False
         self._lock = threading.Lock()
+        # MLflow's sqlite store opens a second connection inside a first one: sixteen threads at once empty its pool of
+        # fifteen and wait for one another until they time out. One call at a time is also all that sqlite can write.
+        self._store_lock = threading.Lock()
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -119,7 +122,8 @@ class MlflowTracker:
         if self._gone or (self._failures >= _GIVE_UP_AFTER and not last):
             return
         try:
-            action()
+            with self._store_lock:
+                action()
             self._failures = 0
         except Exception as error:  # noqa: BLE001 - tracking must never fail a run that was paid for
             self._failures += 1
