@@ -1,1 +1,18 @@
-"""(room)."""
+"""Data sets of question-answer pairs: one loader a corpus, checks by row and reason, hash splits, DSPy examples."""
+
+from dspy_mama.datasets.examples import to_examples
+from dspy_mama.datasets.predictions import write_predictions
+from dspy_mama.datasets.registry import LOADERS, LoadedPairs, load_pairs, pairs_from_dataset
+from dspy_mama.datasets.splits import SHARES, split_of, split_pairs
+
+__all__ = [
+    "LOADERS",
+    "SHARES",
+    "LoadedPairs",
+    "load_pairs",
+    "pairs_from_dataset",
+    "split_of",
+    "split_pairs",
+    "to_examples",
+    "write_predictions",
+]
