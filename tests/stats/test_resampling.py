@@ -129,3 +129,11 @@ def test_no_pairs_and_wrong_arguments():
         resample_counts(random_codes(), np.random.default_rng(0), 0)
     with pytest.raises(DeclarationError, match="clusters holds 2 rows"):
         resample_counts(random_codes(), np.random.default_rng(0), 5, clusters=np.array([0, 1]))
+
+
+@pytest.mark.parametrize("n", [60, 5000])
+def test_swapping_columns_swaps_the_draws_and_nothing_else(n):
+    codes = random_codes(n=n, columns=2)
+    forth = resample_counts(codes, np.random.default_rng(0), 20).draws
+    back = resample_counts(codes[:, ::-1], np.random.default_rng(0), 20).draws
+    assert (forth == back[:, ::-1]).all()

@@ -80,7 +80,10 @@ def draw_weights(
 
 
 def _kinds_of_rows(codes: Codes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Returns the kind of each row and one row of each kind."""
+    """Returns the kind of each row and one row of each kind, kinds in order of their first row.
+
+    That order does not depend on the order of columns, so swapping two systems leaves the resamples as they are.
+    """
     kind = np.zeros(len(codes), dtype=np.int64)
     bound = 1
     for column in range(codes.shape[1]):
@@ -91,7 +94,10 @@ def _kinds_of_rows(codes: Codes) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.i
         kind = kind * 5 + (codes[:, column] + 1)
         bound *= 5
     _, examples, kinds = np.unique(kind, return_index=True, return_inverse=True)
-    return kinds.astype(np.intp), examples
+    order = np.argsort(examples)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[kinds.ravel()], examples[order]
 
 
 def _one_hot(codes: Codes) -> npt.NDArray[np.int64]:

@@ -1,0 +1,125 @@
+"""What a run says in numbers: `summary.json`, from records alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from dspy_mama.core import DOMAINS
+from dspy_mama.reporting.evaluation import score_phases
+from dspy_mama.reporting.usage import usage_by_phase
+
+Record = Mapping[str, Any]
+
+EMBEDDED_BANNER: Final = (
+    "SmolLM2-135M labels no better than chance: this run shows that the parts work, not how risky the answers are"
+)
+NO_SUBSTITUTE: Final = (
+    "These labels are an aid to review. They are no substitute for a clinician's decision, for legal advice, or for "
+    "the risk management that a medical device requires."
+)
+
+
+def label_banner(models: Mapping[str, Iterable[str]]) -> str | None:
+    """Returns the warning to show wherever labels of the embedded LM are shown, or None for other LMs.
+
+    Args:
+        models: Resolved model ids by role, as in the summary.
+    """
+    named = " ".join(model for role in models.values() for model in role).lower()
+    return EMBEDDED_BANNER if "smollm2-135m" in named else None
+
+
+def summarise(
+    records: Sequence[Record], *, seed: int = 0, resamples: int = 1000, cluster_by_question: bool = False
+) -> dict[str, Any]:
+    """Builds `summary.json`.
+
+    Args:
+        records: Rows of `records.jsonl`.
+        seed: Seed of the resamples.
+        resamples: Resamples behind each interval.
+        cluster_by_question: Resample pairs with the same question together.
+
+    Returns:
+        Plain data without NaN: `n`, `phases`, `final`, `deltas`, `verdicts`, `needs_review`, `unscored_rate` (share of
+        final verdicts that could not be had), `usage` per phase and in total, `retrieval`, `routing`, `models`,
+        `label_banner`, `seed` and `resamples`. What is unknown or undefined is null.
+
+    Raises:
+        DeclarationError: A record holds a label that is none.
+    """
+    scores = score_phases(records, seed=seed, resamples=resamples, cluster_by_question=cluster_by_question)
+    models = _models(records)
+    unscored = scores["final"]["unscored"]
+    missing = unscored["n"] - unscored["by_kind"].get("undetermined", 0)
+    return {
+        "n": len(records),
+        "final_phases": dict(Counter(str(record.get("final_phase")) for record in records)),
+        **scores,
+        "verdicts": {domain: scores["final"]["domains"][domain]["verdicts"] for domain in DOMAINS},
+        "needs_review": sum(bool(record.get("needs_review")) for record in records),
+        "unscored_rate": missing / unscored["of"] if unscored["of"] else None,
+        "usage": usage_by_phase(records),
+        "retrieval": retrieval_facts(records),
+        "routing": _routing(records),
+        "models": models,
+        "label_banner": label_banner(models),
+        "seconds": sum(record.get("seconds") or 0.0 for record in records),
+        "seed": seed,
+        "resamples": resamples,
+    }
+
+
+def _models(records: Sequence[Record]) -> dict[str, list[str]]:
+    found: dict[str, set[str]] = {}
+    for record in records:
+        for role, model in (record.get("models") or {}).items():
+            if model:
+                found.setdefault(role, set()).add(str(model))
+    return {role: sorted(models) for role, models in found.items()}
+
+
+def _routing(records: Sequence[Record]) -> dict[str, Any]:
+    routes = [record["routing"] for record in records if record.get("routing")]
+    return {
+        "specialties": dict(Counter(str(route.get("specialty") or "unknown") for route in routes).most_common()),
+        "origins": dict(Counter(str(route.get("origin") or "unknown") for route in routes)),
+        "unscored": sum(route.get("outcome", "scored") != "scored" for route in routes),
+        "unverified_sources": sum(bool(route.get("source")) and not route.get("source_verified") for route in routes),
+    }
+
+
+def retrieval_facts(records: Sequence[Record]) -> dict[str, Any]:
+    """Says how often evidence was found and used: the retrieval log that the paper lacks.
+
+    Returns:
+        Counts, and shares in [0, 1] (null where nothing was verified): `with_passages` of all verifications,
+        `citation_rate` = verifications that cite a passage, of those that had one.
+    """
+    checks = [
+        verdict for record in records for verdict in ((record.get("phases") or {}).get("verification") or {}).values()
+    ]
+    offered = [check for check in checks if check.get("passages")]
+    citing = sum(bool(check.get("citations")) for check in offered)
+    passages = [passage for check in offered for passage in check["passages"]]
+    scores = [passage["score"] for passage in passages if passage.get("score") is not None]
+    return {
+        "verifications": len(checks),
+        "with_passages": len(offered),
+        "with_passages_share": len(offered) / len(checks) if checks else None,
+        "passages": len(passages),
+        "mean_score": sum(scores) / len(scores) if scores else None,
+        "citations": sum(len(check.get("citations") or ()) for check in checks),
+        "citation_rate": citing / len(offered) if offered else None,
+        "invalid_citations": sum(check.get("invalid_citations") or 0 for check in checks),
+        "by_collection": _sources(passages, "collection"),
+        "by_language": _sources(passages, "language"),
+    }
+
+
+def _sources(passages: Sequence[Record], field: str) -> dict[str, dict[str, int]]:
+    shown = Counter(str(passage.get(field) or "unknown") for passage in passages)
+    cited = Counter(str(passage.get(field) or "unknown") for passage in passages if passage.get("cited"))
+    return {name: {"passages": count, "cited": cited[name]} for name, count in shown.most_common()}

@@ -1,0 +1,244 @@
+"""The tables of a run, once as data, shown in the terminal or as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from dspy_mama.core import DOMAINS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PHASE_TITLES: Final = {
+    "initial": "MA1 initial",
+    "verification": "MA2 verification",
+    "consensus": "MA3 consensus",
+    "final": "Final",
+    "routing": "Routing",
+    "total": "Total",
+}
+NONE: Final = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as text.
+
+    Attributes:
+        title: What it shows.
+        header: Column names.
+        rows: Cells, as many as columns.
+        notes: Lines below it.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+def phase_title(name: str) -> str:
+    """Returns a phase's name as the tables show it."""
+    return PHASE_TITLES.get(name, name)
+
+
+def delta_title(name: str) -> str:
+    """Returns `first->second` as the tables show it."""
+    return " → ".join(phase_title(part).split()[0] for part in name.split("->"))
+
+
+def figure(value: float | None, digits: int = 3) -> str:
+    """Returns a number with fixed digits, or a dash where it is undefined."""
+    return NONE if value is None else f"{value:.{digits}f}"
+
+
+def with_interval(value: float | None, interval: Sequence[float] | None, *, signed: bool = False) -> str:
+    """Returns `0.800 (0.733 to 0.852)`."""
+    if value is None:
+        return NONE
+    sign = "+" if signed else ""
+    text = f"{value:{sign}.3f}"
+    return text if interval is None else f"{text} ({interval[0]:{sign}.3f} to {interval[1]:{sign}.3f})"
+
+
+def amount(usage: Mapping[str, Any], name: str, pattern: str = ",.0f") -> str:
+    """Returns an amount; `unknown` where nobody knows it, `≥` before a sum that lacks some."""
+    value = usage.get(name)
+    if value is None:
+        return "unknown"
+    lower = "≥ " if (usage.get("unknown") or {}).get(name) else ""
+    return f"{lower}{value:{pattern}}"
+
+
+def _unscored(unscored: Mapping[str, Any]) -> str:
+    kinds = ", ".join(f"{kind} {count}" for kind, count in unscored["by_kind"].items())
+    return f"{unscored['n']}/{unscored['of']}" + (f" ({kinds})" if kinds else "")
+
+
+def scores_table(summary: Mapping[str, Any]) -> Table:
+    """Returns quality by phase and domain; without any gold, how often each verdict was given."""
+    if summary["final"]["average_macro_f1"] is None and not any(
+        score["average_domains"] for score in summary["phases"].values()
+    ):
+        return _verdicts_table(summary)
+    rows = []
+    for phase, score in summary["phases"].items():
+        for domain in DOMAINS:
+            own = score["domains"][domain]
+            counts = [str(own[name]) if own["n"] else NONE for name in ("fn", "fp")]
+            rows.append(
+                (
+                    phase_title(phase),
+                    domain,
+                    str(own["n"]),
+                    with_interval(own["macro_f1"], own["ci95"]["macro_f1"]),
+                    *(figure(own[name]) for name in ("accuracy", "precision", "recall", "auc")),
+                    *counts,
+                    _unscored(own["unscored"]),
+                )
+            )
+    header = ("Phase", "Domain", "n", "Macro-F1 (95% CI)", "Acc.", "Prec.", "Rec.", "AUC", "FN", "FP", "Unscored")
+    notes = (
+        f"Percentile bootstrap over pairs, {summary['resamples']} resamples, seed {summary['seed']}. Macro-F1, "
+        "precision and recall are means over risky and safe; unscored verdicts are left out of them.",
+        *_warnings(summary),
+    )
+    return Table("Risk labels against gold", header, tuple(rows), notes)
+
+
+def _warnings(summary: Mapping[str, Any]) -> list[str]:
+    seen: dict[str, list[str]] = {}
+    for phase, score in summary["phases"].items():
+        for warning in score["warnings"]:
+            seen.setdefault(warning, []).append(phase_title(phase).split()[0])
+    phases = len(summary["phases"])
+    return [w if len(where) == phases else f"{', '.join(where)}: {w}" for w, where in seen.items()]
+
+
+def _verdicts_table(summary: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            phase_title(phase),
+            domain,
+            *(str(score["domains"][domain]["verdicts"][verdict]) for verdict in ("risky", "safe", "undetermined")),
+            _unscored(score["domains"][domain]["unscored"]),
+        )
+        for phase, score in summary["phases"].items()
+        for domain in DOMAINS
+    )
+    header = ("Phase", "Domain", "Risky", "Safe", "Undetermined", "Unscored")
+    return Table("Verdicts (no gold labels: nothing is scored)", header, rows)
+
+
+def overall_table(summary: Mapping[str, Any]) -> Table:
+    """Returns average macro-F1 and joint accuracy by phase."""
+    rows = []
+    for phase, score in summary["phases"].items():
+        joint = score["joint_accuracy"]
+        share = f"{joint['correct']}/{joint['n']} = " if joint["n"] else ""
+        worst = score["worst_case"]
+        rows.append(
+            (
+                phase_title(phase),
+                with_interval(score["average_macro_f1"], score["average_macro_f1_ci95"]),
+                ", ".join(score["average_domains"]) or NONE,
+                share + with_interval(joint["value"], joint["ci95"]),
+                _unscored(score["unscored"]),
+                f"{figure(worst['average_macro_f1'])} / {figure(worst['joint_accuracy'])}",
+            )
+        )
+    header = (
+        "Phase",
+        "Average macro-F1 (95% CI)",
+        "over",
+        "Joint accuracy (95% CI)",
+        "Unscored",
+        "If those were wrong",
+    )
+    return Table("Over all domains", header, tuple(rows))
+
+
+def deltas_table(summary: Mapping[str, Any]) -> Table:
+    """Returns what each phase gained over the one before, on the same resamples."""
+    rows: list[tuple[str, ...]] = []
+    for name, delta in summary["deltas"].items():
+        values: dict[str, Any] = {domain: delta["domains"][domain]["macro_f1"] for domain in DOMAINS}
+        values |= {"average": delta["average_macro_f1"], "joint accuracy": delta["joint_accuracy"]}
+        rows.extend(
+            (delta_title(name), what, with_interval(own["value"], own["ci95"], signed=True), own["finding"])
+            for what, own in values.items()
+        )
+    header = ("Step", "Macro-F1 of", "Difference (95% CI)", "Finding")
+    notes = ("`higher` or `lower` only where the interval excludes 0; on the pairs that both phases scored.",)
+    return Table("Gain from phase to phase (paired)", header, tuple(rows), notes)
+
+
+def usage_table(summary: Mapping[str, Any]) -> Table:
+    """Returns calls, tokens, seconds and cost by phase."""
+    rows = []
+    for phase, used in summary["usage"].items():
+        share = used["cached_share"]
+        rows.append(
+            (
+                phase_title(phase),
+                f"{used['calls']:,}",
+                amount(used, "prompt_tokens"),
+                "unknown" if share is None else f"{share:.0%}",
+                amount(used, "completion_tokens"),
+                amount(used, "seconds", ",.1f"),
+                amount(used, "cost", ",.4f"),
+                f"{used['reasks']} / {used['retries']}",
+            )
+        )
+    header = ("Phase", "Calls", "Prompt tokens", "Cached", "New tokens", "LM seconds", "Cost", "Re-asked / retried")
+    return Table("Usage", header, tuple(rows), ("LM seconds add up calls that ran side by side.",))
+
+
+def run_tables(summary: Mapping[str, Any]) -> tuple[Table, ...]:
+    """Returns the tables of a run, those without a row left out."""
+    tables = [scores_table(summary)]
+    if any(score["average_domains"] for score in summary["phases"].values()):
+        tables += [overall_table(summary), deltas_table(summary)]
+    return tuple(table for table in [*tables, usage_table(summary)] if table.rows)
+
+
+def print_tables(summary: Mapping[str, Any], console: Console) -> None:
+    """Prints the tables of a run, the label banner first."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    if summary.get("label_banner"):
+        console.print(Text(summary["label_banner"], style="bold yellow"))
+    for table in run_tables(summary):
+        shown = RichTable(title=table.title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+        for position, name in enumerate(table.header):
+            shown.add_column(name, justify="left" if position < 2 else "right", overflow="fold")
+        before = ""
+        for row in table.rows:
+            cells = ("" if row[0] == before else row[0], *row[1:])
+            if before and row[0] != before:
+                shown.add_section()
+            # As Text: an id or a model name in square brackets is no markup.
+            shown.add_row(*(Text(cell) for cell in cells))
+            before = row[0]
+        console.print(shown)
+        for note in table.notes:
+            console.print(Text(note, style="dim"))
+
+
+def markdown_tables(summary: Mapping[str, Any]) -> str:
+    """Returns the tables of a run as Markdown."""
+    parts = [f"**{summary['label_banner']}**"] if summary.get("label_banner") else []
+    for table in run_tables(summary):
+        lines = [f"### {table.title}", "", _markdown_row(table.header), _markdown_row(["---"] * len(table.header))]
+        lines += [_markdown_row(row) for row in table.rows]
+        lines += ["", *table.notes] if table.notes else []
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

@@ -1,0 +1,152 @@
+"""The report opens from a file, without network, and treats every text in it as untrusted."""
+
+from html.parser import HTMLParser
+
+import pytest
+
+from dspy_mama.reporting import render_report, summarise, write_report
+from dspy_mama.reporting.html import web_address
+
+ATTACKS = [
+    "<script>alert(1)</script>",
+    "</div></details><img src=x onerror=alert(1)>",
+    '"><svg onload=alert(1)>',
+    "{{ 7*7 }}{% raw %}",
+    "\x00\x1b[31m\ud800 \u202egnp.exe",
+]
+
+
+class Page(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text, self.open = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def render(records, **options):
+    return render_report(records, summarise(records, resamples=20), **options)
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_untrusted_text_stays_text_wherever_it_stands(make_record, attack):
+    record = make_record(1, (True, False, False), dict.fromkeys(("initial", "verification"), (True, None, False)))
+    record |= {"id": attack, "question": attack, "answer": attack, "language": attack, "source": attack}
+    record["notes"] = {"medical": attack}
+    record["routing"] |= {"specialty": attack, "source": attack, "origin": attack}
+    record["models"] = {"judge": attack}
+    for row in record["phases"].values():
+        for own in row.values():
+            own |= {"reason": attack, "findings": attack, "error": attack, "raw": attack, "role": attack}
+            for passage in own.get("passages", ()):
+                passage |= {"title": attack, "section": attack, "url": attack, "collection": attack, "language": attack}
+    page = Page(render([record], title=attack, context=[attack]))
+    assert len(page.all("script")) == 1
+    assert page.all("svg") == []
+    assert all(set(image) == {"src", "alt"} for image in page.all("img"))
+    assert not any(name.startswith("on") for _, attrs in page.tags for name in attrs)
+    assert page.all("a") == [{"class": "skip", "href": "#list"}]
+    if "7*7" in attack:
+        assert attack in "".join(page.text)
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://example.org/a?b=1", True),
+        (" http://example.org ", True),
+        ("javascript:alert(1)", False),
+        ("JaVaScRiPt:alert(1)", False),
+        ("\tjavascript:alert(1)", False),
+        ("data:text/html,<script>", False),
+        ("file:///etc/passwd", False),
+        ("//example.org", False),
+        ("https://[bad", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_only_web_addresses_become_links(url, kept):
+    assert (web_address(url) is not None) == kept
+
+
+def test_an_unsafe_address_is_shown_as_text(make_record, make_passage):
+    record = make_record(1, (True,) * 3, {"verification": (True,) * 3})
+    record["phases"]["verification"]["legal"]["passages"] = [make_passage(3, url="javascript:alert(1)")]
+    page = Page(render([record]))
+    assert "javascript:alert(1)" in "".join(page.text)
+    assert not any("javascript" in str(link.get("href")) for link in page.all("a"))
+
+
+def test_nothing_is_fetched_from_anywhere(records):
+    page = Page(render(records[:3]))
+    for tag, attrs in page.tags:
+        for name in ("src", "srcset", "action", "data", "poster"):
+            assert str(attrs.get(name, "data:")).startswith("data:"), (tag, attrs)
+    assert page.all("link") == [{"rel": "icon", "href": "data:,"}]
+    policy = next(
+        meta["content"] for meta in page.all("meta") if "content" in meta and "default-src" in meta["content"]
+    )
+    assert "default-src 'none'" in policy
+    assert "script-src 'sha256-" in policy
+
+
+def test_summary_comes_first_then_tables_then_pairs_with_everything_about_them(records):
+    text = render(records[:4], title="Run 7", context=["Data: sample"])
+    order = [
+        text.index(part)
+        for part in ("They are no substitute", 'id="summary"', "<caption>", 'id="list"', 'class="pair"')
+    ]
+    assert order == sorted(order)
+    words = "".join(Page(text).text)
+    for part in ("Run 7", "Data: sample", "Take an aspirin every hour", "Neurologist", "Article 17", "not verified"):
+        assert part in words
+    assert words.count("Evidence shown to MA2") == 12
+
+
+def test_controls_are_hidden_without_javascript_and_pairs_are_native_details(records):
+    page = Page(render(records[:2]))
+    assert "hidden" in page.all("form")[0]
+    assert len([d for d in page.all("details") if d.get("class") == "pair"]) == 2
+    labelled = page.all("label")
+    assert len(labelled) == len(page.all("input")) + len(page.all("select"))
+
+
+def test_a_run_without_stored_texts_says_so(records):
+    for record in records[:2]:
+        del record["question"], record["answer"]
+    assert "were not stored" in render(records[:2])
+
+
+def test_an_unscored_verdict_shows_its_reason_and_raw_text(records):
+    text = render([records[5]])
+    assert "Unscored (parse): no readable label in field &#39;risk&#39;" in text
+    assert "I am not sure &lt;b&gt;really&lt;/b&gt;" in text
+    assert "needs review" in text
+
+
+def test_the_embedded_models_labels_carry_their_warning(records):
+    records[0]["models"]["judge"] = "smollm2-135m-instruct"
+    assert 'class="banner"' in render(records[:1])
+    assert 'class="banner"' not in render(records[1:2])
+
+
+def test_126_pairs_stay_well_under_five_megabytes(records, tmp_path):
+    path = write_report(tmp_path / "report.html", records, summarise(records, resamples=50))
+    assert path.stat().st_size < 2_000_000
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_run_without_gold_or_pairs_can_be_reported(records):
+    for record in records[:2]:
+        record["gold"] = {}
+    assert "<img" not in render(records[:2])
+    assert "pairs audited" in render([])
