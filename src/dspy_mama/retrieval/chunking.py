@@ -60,10 +60,15 @@ class _Section:
     label: str
 
 
+def count_cjk(text: str) -> int:
+    """Returns the number of Chinese, Japanese and Korean letters."""
+    return 0 if text.isascii() else len(_CJK.findall(text))
+
+
 def cjk_share(text: str) -> float:
     """Returns the share of Chinese, Japanese and Korean letters among all letters, in [0, 1]."""
     letters = sum(character.isalpha() for character in text)
-    return len(_CJK.findall(text)) / letters if letters else 0.0
+    return count_cjk(text) / letters if letters else 0.0
 
 
 def is_cjk(text: str) -> bool:

@@ -89,7 +89,7 @@ def past_space(text: str, offset: int) -> int:
     return offset
 
 
-def _joins_left(text: str, offset: int) -> bool:
+def joins_left(text: str, offset: int) -> bool:
     """Tells whether the character at an offset belongs to the one before it (accents, emoji sequences, flags)."""
     here, before = text[offset], text[offset - 1]
     if unicodedata.category(here) in ("Mn", "Mc", "Me") or here == "\u200d" or before == "\u200d":
@@ -116,6 +116,6 @@ def soft_end(text: str, start: int, limit: int) -> int:
         if text[offset - 1].isspace() or text[offset - 1] in "、，,;；:：":
             return offset
     for offset in range(limit, start, -1):
-        if not _joins_left(text, offset):
+        if not joins_left(text, offset):
             return offset
     return limit

@@ -1,0 +1,122 @@
+"""What an index holds, whether it still equals its corpus, and a search by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dspy_mama.core.cases import DOMAINS, Domain, Passage
+from dspy_mama.core.errors import IndexStateError
+from dspy_mama.retrieval.build import cached_embedder
+from dspy_mama.retrieval.chroma import open_store
+from dspy_mama.retrieval.chunking import CHUNKER_VERSION
+from dspy_mama.retrieval.corpus import load_corpus
+from dspy_mama.retrieval.embedding import make_embedder
+from dspy_mama.retrieval.retriever import ChromaRetriever
+from dspy_mama.retrieval.snapshot import Scope
+from dspy_mama.retrieval.store import BUILD, IndexHeader, collection_name, sizes_of
+from dspy_mama.settings import CorpusSettings, EmbedderSettings, RetrieverSettings
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """An index beside its corpus.
+
+    Attributes:
+        name: Collection.
+        where: Folder or address of the store.
+        header: How it was made.
+        languages: Documents by language.
+        domains: Documents by risk domain; one may count for several.
+        collections: Documents by collection.
+        jurisdictions: Documents by jurisdiction.
+        chunks: Chunks by language.
+        new: Ids of documents that the index lacks.
+        changed: Ids of documents that have changed since the build.
+        gone: Ids of documents that are no longer in the corpus.
+        fresh: The index equals the corpus, cut as the settings say.
+    """
+
+    name: str
+    where: str
+    header: IndexHeader
+    languages: dict[str, int]
+    domains: dict[str, int]
+    collections: dict[str, int]
+    jurisdictions: dict[str, int]
+    chunks: dict[str, int]
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+    gone: tuple[str, ...]
+    fresh: bool
+
+
+def index_info(corpus: CorpusSettings, embedder: EmbedderSettings, retriever: RetrieverSettings) -> IndexInfo:
+    """Returns what the index holds and how it differs from the corpus; loads no model.
+
+    Raises:
+        DeclarationError: Documents or settings are at fault.
+        IndexStateError: There is no index, or it cannot be read.
+    """
+    name = collection_name(retriever, corpus, make_embedder(embedder).id)
+    current = {document.id: document.hash for document in load_corpus(corpus)}
+    with open_store(retriever, name) as store:
+        header = store.header() if store.exists() else None
+        if header is None:
+            raise IndexStateError(f"there is no index {name} at {store.where}: run `{BUILD}`")
+        stored, (passages, _) = store.document_hashes(), store.load()
+        where = store.where
+    documents = {passage.document: passage for passage in passages}.values()
+    new = tuple(id for id in current if id not in stored)
+    changed = tuple(id for id in current if id in stored and stored[id] != current[id])
+    gone = tuple(sorted(id for id in stored if id not in current))
+    as_cut = header.state == "ready" and (header.chunker, header.sizes) == (CHUNKER_VERSION, sizes_of(corpus))
+    return IndexInfo(
+        name=name,
+        where=where,
+        header=header,
+        languages=_count(passage.language for passage in documents),
+        domains=_count(domain for passage in documents for domain in passage.domains),
+        collections=_count(passage.collection for passage in documents),
+        jurisdictions=_count(passage.jurisdiction for passage in documents),
+        chunks=_count(passage.language for passage in passages),
+        new=new,
+        changed=changed,
+        gone=gone,
+        fresh=as_cut and not (new or changed or gone),
+    )
+
+
+def search_index(
+    corpus: CorpusSettings,
+    embedder: EmbedderSettings,
+    retriever: RetrieverSettings,
+    query: str,
+    *,
+    domains: Sequence[Domain] = DOMAINS,
+    scope: Scope | None = None,
+) -> dict[Domain, tuple[Passage, ...]]:
+    """Searches the index once and returns passages per domain, best first.
+
+    Args:
+        corpus: Corpus of the index.
+        embedder: Embedder of the index.
+        retriever: Where the index is; `top_k`, `evidence_tokens` and `min_score` apply.
+        query: Text to search with.
+        domains: Domains to search for.
+        scope: Which passages may be found; None = all.
+
+    Raises:
+        DeclarationError: Settings are at fault, or there is no fitting index.
+        ExecutionError: The embedder failed.
+    """
+    model = cached_embedder(embedder, retriever)
+    try:
+        return ChromaRetriever(retriever, model, corpus, scope).search(query, domains)
+    finally:
+        model.cache.close()
+
+
+def _count(values: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))
