@@ -66,6 +66,7 @@ def test_wrong_declarations_are_refused(tmp_path, make, refused, columns, reason
         (["id", "text", "answer"], "data.columns.question='id'"),
         (["id", "question", "answer", "Answer"], "could both be the answer"),
         (["id", "question", "answer", "answer"], "two columns have this name"),
+        (["question", "answer", "medical", "medical_risk"], "could both be the medical"),
         (["id", "question_ja", "answer_ja"], "set data.language to one of: ja"),
     ],
 )
@@ -128,6 +129,14 @@ def test_marked_cells_are_faults_only_where_they_are_used(tmp_path, refused):
     error = refused("table", path)
     assert [(fault.row, fault.field) for fault in error.faults] == [(1, "answer")]
     assert "NUL" in str(error)
+
+
+def test_nested_values_are_no_texts(tmp_path, refused):
+    path = tmp_path / "f.jsonl"
+    path.write_text('{"question": [{"role": "user", "content": "q"}], "answer": "a", "other": {"kept": 1}}\n')
+    error = refused("table", path)
+    assert [(fault.row, fault.field) for fault in error.faults] == [(1, "question")]
+    assert "not text" in str(error)
 
 
 def test_formula_without_value_is_a_fault(tmp_path, make, refused):

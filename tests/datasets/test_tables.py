@@ -47,6 +47,13 @@ def test_excel_separator_line_is_no_row(tmp_path):
     assert (table.rows, table.facts["delimiter"]) == ((2,), ";")
 
 
+@pytest.mark.parametrize("title", [["Pairs, exported today"], ["Pairs", "", ""]])
+def test_title_above_the_header_is_left_out(tmp_path, make, title):
+    table = read(make.csv(tmp_path / "f.csv", [title, [], HEADER, ["p1", "a", "b"]], delimiter=";"))
+    assert (table.columns, table.rows) == (HEADER, (4,))
+    assert "row 1 is a title above the header" in table.notices
+
+
 def test_unnamed_and_repeated_columns_are_told(tmp_path, make):
     rows = [[*HEADER, "", "answer"], ["p1", "a", "b", "stray", "other"], ["p2", "a", "b", "", ""]]
     table = read(make.csv(tmp_path / "f.csv", rows))

@@ -126,8 +126,10 @@ def _by_name(table: Table, name: str, language: str) -> str | None:
     aliases = _ALIASES[name]
     if name in _BY_LANGUAGE:
         aliases = (f"{aliases[0]}{language}".casefold(), *aliases)
-    for alias in aliases:
-        matches = [column for column in table.columns if _plain(column) == _plain(alias)]
+    # Two names for one label (`medical`, `medical_risk`) may contradict each other; of texts, the nearest name is meant.
+    groups = [aliases] if name in DOMAINS else [(alias,) for alias in aliases]
+    for group in groups:
+        matches = [column for column in table.columns if _plain(column) in {_plain(alias) for alias in group}]
         if len(matches) > 1:
             reason = f"{' and '.join(map(repr, matches))} could both be the {name}; name one in data.columns.{name}"
             raise DataError(table.name, [Fault(None, None, reason)])

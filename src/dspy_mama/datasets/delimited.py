@@ -81,9 +81,11 @@ def _find_delimiter(text: str, tabs_first: bool) -> str:
             ]
         except csv.Error:
             continue
-        if not head or len(head[0]) < 2:
+        # The first record with two cells is the header; what stands above it is a title.
+        width = next((len(row) for row in head if len(row) > 1), 0)
+        if not width:
             continue
-        score = (sum(1 for row in head if len(row) == len(head[0])) / len(head), len(head[0]))
+        score = (sum(1 for row in head if len(row) == width) / len(head), width)
         if score > best_score:
             best, best_score = delimiter, score
     return best

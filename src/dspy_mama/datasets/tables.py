@@ -101,7 +101,21 @@ def table_from_records(name: str, records: Sequence[tuple[int, Mapping[str, Any]
     entries = list(records)
     columns = columns_of(entries)
     cells = [(number, [text_of(record.get(column)) for column in columns]) for number, record in entries]
-    return _build(name, columns, Grid(cells), facts, from_spreadsheet=False)
+    nested = "holds an object or a list, not text; give the text alone"
+    marks = {
+        (number, columns.index(column)): nested
+        for number, record in entries
+        for column, value in record.items()
+        if _is_nested(value)
+    }
+    return _build(name, columns, Grid(cells, marks), facts, from_spreadsheet=False)
+
+
+def _is_nested(value: Any) -> bool:
+    """Tells whether a value is more than a cell; a list of numbers is a rating."""
+    if isinstance(value, (list, tuple)):
+        return not all(isinstance(item, int) for item in value)
+    return isinstance(value, dict)
 
 
 def _parse(path: Path, data: bytes, encoding: str | None) -> list[Table]:
@@ -136,9 +150,14 @@ def _with_facts(table: Table, facts: Mapping[str, Any]) -> Table:
 
 
 def _from_grid(name: str, grid: Grid, facts: Mapping[str, Any]) -> Table:
-    start = next((index for index, (_, cells) in enumerate(grid.rows) if not is_blank("".join(cells))), None)
-    if start is None:
+    filled = [sum(1 for cell in cells if not is_blank(cell)) for _, cells in grid.rows]
+    if not any(filled):
         raise DataError(name, [Fault(None, None, "the file holds no cells")])
+    # One cell alone is a title above the header: a table of pairs has at least two columns.
+    start = next((index for index, count in enumerate(filled) if count > 1), None)
+    if start is None:
+        start = next(index for index, count in enumerate(filled) if count)
+    grid.notices.extend(f"row {grid.rows[i][0]} is a title above the header" for i in range(start) if filled[i])
     header = [_header_name(cell) for cell in grid.rows[start][1]]
     body = replace(grid, rows=grid.rows[start + 1 :])
     if facts["format"] == "xlsx":
