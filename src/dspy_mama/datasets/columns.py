@@ -126,7 +126,7 @@ def _by_name(table: Table, name: str, language: str) -> str | None:
     aliases = _ALIASES[name]
     if name in _BY_LANGUAGE:
         aliases = (f"{aliases[0]}{language}".casefold(), *aliases)
-    # Two names for one label (`medical`, `medical_risk`) may contradict each other; of texts, the nearest name is meant.
+    # Two names for one label (`medical`, `medical_risk`) may contradict each other; for texts, the nearest name wins.
     groups = [aliases] if name in DOMAINS else [(alias,) for alias in aliases]
     for group in groups:
         matches = [column for column in table.columns if _plain(column) in {_plain(alias) for alias in group}]
