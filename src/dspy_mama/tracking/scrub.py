@@ -40,7 +40,7 @@ _PATTERNS: Final = tuple(
 )
 
 # A cheap test that any pattern above could match: most texts hold none of these and skip seven searches.
-_HINT = re.compile(r"sk-|hf_|gh[pousr]_|AIza|AKIA|xox|authorization|bearer|api[_-]?key|://", re.IGNORECASE)
+_HINT = re.compile(r"sk-|hf_|gh[pousr]_|AIza|AKIA|xox|authorization|bearer|api[_-]?key|://[^\s/]*@", re.IGNORECASE)
 
 
 def environment_secrets(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:

@@ -1,0 +1,48 @@
+"""How a run ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dspy_mama.core.errors import MamaError
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended.
+
+    Attributes:
+        done: Pairs recorded with at least one verdict that did not fail on infrastructure.
+        skipped: Pairs that were finished before, or stand twice in the data.
+        failed: Pairs recorded as failed on infrastructure; a resumed run tries them again.
+        interrupted: Whether a signal ended it before all pairs were taken.
+        seconds: Wall time.
+    """
+
+    done: int
+    skipped: int
+    failed: int
+    interrupted: bool
+    seconds: float
+
+
+class TooManyFailuresError(MamaError):
+    """Pair after pair failed on infrastructure: going on would only burn time.
+
+    Attributes:
+        result: What was done until then; it is kept.
+    """
+
+    def __init__(self, failures: int, last: str, result: RunResult) -> None:
+        """Builds the message.
+
+        Args:
+            failures: Pairs that failed in a row.
+            last: Error of the last one.
+            result: What was done until then.
+        """
+        super().__init__(
+            f"{failures} pairs failed one after the other (runtime.max_failures_in_row), the last with: {last}. "
+            "What was done is kept: mend the cause and run the same command again"
+        )
+        self.result = result
