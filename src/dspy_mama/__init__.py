@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dspy_mama.core import UNDETERMINED
     from dspy_mama.lm import embedded_lm
-    from dspy_mama.systems.audit import RiskAuditor, load_program
+    from dspy_mama.optimize import load_program, save_program
+    from dspy_mama.systems.audit import RiskAuditor
 
 __version__ = "0.1.0"
 
-__all__ = ["UNDETERMINED", "RiskAuditor", "__version__", "embedded_lm", "load_program"]
+__all__ = ["UNDETERMINED", "RiskAuditor", "__version__", "embedded_lm", "load_program", "save_program"]
 
 _HOMES = {
     "RiskAuditor": "dspy_mama.systems.audit",
-    "load_program": "dspy_mama.systems.audit",
+    "load_program": "dspy_mama.optimize",
+    "save_program": "dspy_mama.optimize",
     "embedded_lm": "dspy_mama.lm",
     "UNDETERMINED": "dspy_mama.core",
 }

@@ -349,8 +349,11 @@ def from_mapping(kind: type[T], values: Mapping[str, Any]) -> T:
         lines = []
         for item in error.errors(include_url=False):
             where = ".".join(str(part) for part in item["loc"]) or kind.__name__
-            given = "" if item["type"] in ("unexpected_keyword_argument", "missing") else f" (given: {item['input']!r})"
+            # Only scalars are shown: a group's values could hold a secret that was put there by mistake.
+            scalar = isinstance(item["input"], (str, int, float)) and item["type"] != "value_error"
+            given = f" (given: {item['input']!r})" if scalar else ""
             reason = "unknown setting" if item["type"] == "unexpected_keyword_argument" else item["msg"]
+            given = "" if reason == "unknown setting" else given
             lines.append(f"{where}: {reason}{given}")
         raise DeclarationError("; ".join(lines)) from None
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.ports import Retriever
-from dspy_mama.retrieval import NullRetriever
+from dspy_mama.retrieval.retriever import NullRetriever
+from dspy_mama.retrieval.shipped import ShippedRetriever
 from dspy_mama.settings import AblationSettings, RouterSettings, SystemSettings, from_mapping, to_mapping
 from dspy_mama.systems.audit.consensus import ConsensusJudge, MajorityVote
 from dspy_mama.systems.audit.initial import InitialAssessor
@@ -81,9 +82,7 @@ def build_program(
     """
     knowledge = ablation.knowledge and system.context != "none"
     if knowledge and retriever is None:
-        from dspy_mama.retrieval import shipped_retriever
-
-        retriever = shipped_retriever(collections=collections_of(system), jurisdictions=system.jurisdictions)
+        retriever = ShippedRetriever(context=system.context, jurisdictions=system.jurisdictions)
     common: dict[str, Any] = {"probability": system.probability}
     alone = ablation.initial and not ablation.verification and not ablation.consensus
     initial = InitialAssessor(with_evidence=knowledge and alone, **common) if ablation.initial else NullPhase()
@@ -112,11 +111,6 @@ def _consensus(system: SystemSettings, ablation: AblationSettings, common: Mappi
     return ConsensusJudge(
         prompt=system.judge_prompt, evidence=system.evidence, with_verification=ablation.verification, **common
     )
-
-
-def collections_of(system: SystemSettings) -> tuple[str, ...] | None:
-    """Returns the collections a system may read; None = all."""
-    return ("encyclopedic",) if system.context == "encyclopedic" else None
 
 
 def build_auditor(

@@ -1,0 +1,7 @@
+"""`python -m dspy_mama.cli` is `mama`."""
+
+import sys
+
+from dspy_mama.cli.main import main
+
+sys.exit(main())

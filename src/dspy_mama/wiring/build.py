@@ -1,0 +1,99 @@
+"""From settings to the objects of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.ports import Retriever
+from dspy_mama.lm.roles import build_lms
+from dspy_mama.settings import Settings
+from dspy_mama.systems.audit import ROLES, RiskAuditor, build_program
+from dspy_mama.tracking import MlflowTracker, NullTracker
+
+
+def needs_evidence(settings: Settings) -> bool:
+    """Tells whether the system and the ablation read documents."""
+    return settings.ablation.knowledge and settings.system.context != "none"
+
+
+def evidence_budget(settings: Settings) -> int:
+    """Returns the tokens of evidence per domain: the retriever's budget, or less where an LM can take less."""
+    specs = [settings.lm.default, *settings.lm.roles.values()]
+    limits = [spec.evidence_tokens for spec in specs if spec.evidence_tokens is not None]
+    return min([settings.retriever.evidence_tokens, *limits])
+
+
+def build_retriever(settings: Settings) -> Retriever:
+    """Opens the index for the system's sources; a null where the system reads none.
+
+    Raises:
+        IndexStateError: The index is missing, stale or does not fit; the message names the command that repairs.
+    """
+    from dataclasses import replace
+
+    from dspy_mama.retrieval import NullRetriever, open_retriever
+
+    if not needs_evidence(settings):
+        return NullRetriever()
+    return open_retriever(
+        replace(settings.retriever, evidence_tokens=evidence_budget(settings)),
+        settings.embedder,
+        settings.corpus,
+        context=settings.system.context,
+        jurisdictions=settings.system.jurisdictions,
+    )
+
+
+def build_auditor_program(settings: Settings, retriever: Retriever | None = None) -> RiskAuditor:
+    """Makes the program with its LMs bound to roles.
+
+    Raises:
+        DeclarationError: A role is unknown, a key is not set, or a file is missing.
+    """
+    unknown = sorted(set(settings.lm.roles) - set(ROLES))
+    if unknown:
+        raise DeclarationError(f"lm.roles: unknown role(s) {unknown}; roles are {', '.join(ROLES)}")
+    program = build_program(settings.system, settings.ablation, retriever or build_retriever(settings))
+    return program.set_lms(build_lms(settings.lm))
+
+
+def build_tracker(settings: Settings) -> MlflowTracker | NullTracker:
+    """Makes the tracker that the settings ask for."""
+    if settings.tracking.kind == "none":
+        return NullTracker()
+    return MlflowTracker(settings.tracking, settings.data.name)
+
+
+def pairs_in_flight(settings: Settings) -> int:
+    """Returns how many pairs run at once: no more than the narrowest LM takes calls, lest they only queue."""
+    specs = [settings.lm.default, *settings.lm.roles.values()]
+    widths = [spec.max_concurrency for spec in specs if spec.max_concurrency is not None]
+    return min([settings.runtime.concurrency, *widths])
+
+
+def model_facts(settings: Settings, program: RiskAuditor) -> dict[str, Any]:
+    """Returns per role the model, the settings as sent, and for an embedded one the hash of its file."""
+    from dspy_mama.lm.profile import profile_of
+
+    facts: dict[str, Any] = {}
+    for _, predictor in program.named_predictors():
+        lm = predictor.lm
+        if lm is None or predictor.role in facts:
+            continue
+        sampling = {k: v for k, v in lm.kwargs.items() if k in ("temperature", "top_p", "max_tokens") and v is not None}
+        facts[predictor.role] = {"model": lm.model, **sampling, "changed": profile_of(lm).effective}
+        digest = getattr(getattr(lm, "engine", None), "model_sha256", None)
+        if digest:
+            facts[predictor.role]["sha256"] = digest
+    return facts
+
+
+def prompt_hashes(program: RiskAuditor) -> dict[str, str]:
+    """Returns a hash per predictor of its instructions, fields and demonstrations."""
+    from dspy_mama.core.ids import object_hash
+
+    return {
+        name: object_hash([predictor.signature.dump_state(), predictor.last, [dict(d) for d in predictor.demos]], 16)
+        for name, predictor in program.named_predictors()
+    }

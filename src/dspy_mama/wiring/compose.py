@@ -1,0 +1,91 @@
+"""From conf files and overrides to `Settings`; the only place that knows Hydra."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.resources import shipped
+from dspy_mama.settings import Settings, from_mapping
+
+_FIELD = re.compile(r"^[A-Za-z_][\w]*(\.[\w]+)+=")
+_ROLES = "lm.roles."
+
+
+def hydra_overrides(overrides: Sequence[str]) -> list[str]:
+    """Returns overrides as Hydra takes them: a dotted field may be set whether or not the group's file names it.
+
+    Unknown fields are found by the settings themselves, with a clearer message than Hydra's.
+
+    Raises:
+        DeclarationError: An argument is no override.
+    """
+    ready = []
+    for override in overrides:
+        if "=" not in override:
+            raise DeclarationError(
+                f"{override!r} is not understood: overrides look like group=choice or group.field=value"
+            )
+        ready.append(f"++{override}" if _FIELD.match(override) else override)
+    return ready
+
+
+def quoted(value: str) -> str:
+    """Returns a value as an override takes it literally, whatever signs it holds."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def settings_from(config: Any) -> Settings:
+    """Returns the settings of a composed config.
+
+    Raises:
+        DeclarationError: A value is missing, unknown or out of range.
+    """
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        values = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        first = str(error).splitlines()[0]
+        raise DeclarationError(f"{first} (set it on the command line, such as data.path=FILE)") from None
+    if not isinstance(values, dict):
+        raise DeclarationError("the config is not a mapping of groups")
+    values = {str(key): value for key, value in values.items() if key != "hydra"}
+    lm = values.get("lm")
+    if isinstance(lm, dict):  # a role's own settings stand over the default's
+        roles = lm.get("roles") or {}
+        lm["roles"] = {role: {**(lm.get("default") or {}), **(spec or {})} for role, spec in roles.items()}
+    return from_mapping(Settings, values)
+
+
+def compose(overrides: Sequence[str] = (), config: str = "config") -> Settings:
+    """Composes settings from the shipped conf groups.
+
+    Args:
+        overrides: `group=choice` and `group.field=value`, as on the command line.
+        config: Name of the primary config.
+
+    Raises:
+        DeclarationError: A group, choice or field is unknown, or a value does not fit.
+    """
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    ready = hydra_overrides(overrides)
+    outer = GlobalHydra.instance().hydra if GlobalHydra.instance().is_initialized() else None
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(version_base="1.3", config_dir=str(shipped("conf").resolve())):
+            return settings_from(hydra_compose(config_name=config, overrides=ready))
+    except (HydraException, OmegaConfBaseException) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise DeclarationError(" ".join(lines)[:800]) from None
+    finally:
+        if outer is not None:
+            GlobalHydra.instance().initialize(outer)

@@ -1,0 +1,226 @@
+"""One audit run from settings to the five files, the tables' numbers, the report and the tracker."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dspy_mama.core.cases import Phase, QAPair
+from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.ids import object_hash
+from dspy_mama.datasets import load_pairs
+from dspy_mama.optimize import program_state
+from dspy_mama.reporting import flat_metrics, run_figures, summarise, to_png, write_report
+from dspy_mama.runtime import RunResult, UnscoredRate, check_unscored, make_progress, run_pairs
+from dspy_mama.settings import Settings, to_mapping
+from dspy_mama.systems.audit import RiskAuditor, audit_record
+from dspy_mama.tracking import RunStore, build_manifest, spec_hash
+from dspy_mama.wiring.build import (
+    build_auditor_program,
+    build_tracker,
+    model_facts,
+    pairs_in_flight,
+    prompt_hashes,
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResult:
+    """What a run gave.
+
+    Attributes:
+        folder: The run's folder.
+        summary: `summary.json`; empty where the run was interrupted.
+        unscored: Share of final verdicts without a value, and its limit.
+        run: How the run ended.
+        tracked: Id of the run in the tracker, or "".
+        problems: What could not be logged.
+        resumed: Pairs that an earlier start of the same run had finished.
+    """
+
+    folder: Path
+    summary: dict[str, Any]
+    unscored: UnscoredRate
+    run: RunResult
+    tracked: str = ""
+    problems: tuple[str, ...] = ()
+    resumed: int = 0
+
+    @property
+    def exit_code(self) -> int:
+        """0 done, 1 interrupted, 3 too many verdicts unscored."""
+        return 1 if self.run.interrupted else 3 if self.unscored.exceeded else 0
+
+
+def _spec(settings: Settings, facts: dict[str, Any], program: RiskAuditor, verb: str) -> dict[str, Any]:
+    data = {key: facts.get(key) for key in ("files", "label_definition", "selected")}
+    return {
+        "name": verb,
+        **to_mapping(settings),
+        "data_facts": data,
+        "prompts": prompt_hashes(program),
+        "evidence": dict(program.retriever.describe()),
+    }
+
+
+def _final_phase(settings: Settings) -> Phase:
+    if settings.ablation.consensus:
+        return "consensus"
+    return "verification" if settings.ablation.verification else "initial"
+
+
+async def run_study(
+    settings: Settings,
+    *,
+    verb: str = "evaluate",
+    pairs: Sequence[QAPair] | None = None,
+    drop_faulty: bool = False,
+) -> StudyResult:
+    """Audits the pairs that the settings name and writes everything a run leaves.
+
+    Args:
+        settings: The run.
+        verb: What it is called in the records.
+        pairs: Pairs to audit; None = those of `settings.data`.
+        drop_faulty: Leave faulty rows of the data out instead of refusing the file.
+
+    Raises:
+        DeclarationError: Settings, data, index or LM are at fault.
+        TooManyFailuresError: Pair after pair failed on infrastructure.
+    """
+    facts: dict[str, Any] = {}
+    if pairs is None:
+        loaded = load_pairs(settings.data, on_fault="drop" if drop_faulty else "raise")
+        pairs, facts = loaded.pairs, loaded.facts
+        for fault in loaded.faults:
+            logger.warning("left out: %s", fault)
+    program = build_auditor_program(settings)
+    spec = _spec(settings, facts, program, verb)
+    started = datetime.now(UTC)
+    with RunStore.start(settings.tracking.root, spec, resume=settings.runtime.resume) as store:
+        result = await _run(settings, program, pairs, store)
+        records = store.records()
+        unscored = check_unscored(records, settings.runtime.max_unscored_rate)
+        if result.interrupted:
+            return StudyResult(store.folder, {}, unscored, result, resumed=result.skipped)
+        summary = summarise(records, seed=settings.experiment.seed, resamples=settings.experiment.resamples)
+        _write(settings, program, store, spec, facts, started, summary)
+        tracked, problems = _track(settings, program, store, summary, records, failed=unscored.exceeded)
+    return StudyResult(store.folder, summary, unscored, result, tracked, problems, result.skipped)
+
+
+async def _run(settings: Settings, program: RiskAuditor, pairs: Sequence[QAPair], store: RunStore) -> RunResult:
+    import dspy
+
+    async def audit(pair: QAPair) -> dict[str, Any]:
+        prediction = await program.acall(question=pair.question, answer=pair.answer)
+        return audit_record(pair, prediction)
+
+    width = replace(settings.runtime, concurrency=pairs_in_flight(settings))
+    # DSPy's history keeps whole prompts and replies of patients' texts in memory; the records hold what is needed.
+    with dspy.context(disable_history=True):
+        return await run_pairs(
+            pairs,
+            audit,
+            store,
+            width,
+            final_phase=_final_phase(settings),
+            store_text=settings.tracking.store_text,
+            progress=make_progress(settings.runtime.progress),
+        )
+
+
+def _write(
+    settings: Settings,
+    program: RiskAuditor,
+    store: RunStore,
+    spec: dict[str, Any],
+    facts: dict[str, Any],
+    started: datetime,
+    summary: dict[str, Any],
+) -> None:
+    files = [settings.data.path] if settings.data.path else []
+    store.write("program", program_state(program))
+    manifest = build_manifest(
+        spec,
+        started,
+        data=[Path(file) for file in files],
+        corpus=program.retriever.describe(),
+        models=model_facts(settings, program),
+        prompts=prompt_hashes(program),
+    )
+    store.write("manifest", {**manifest, "data_facts": facts})
+    write_pictures(store.folder, store.records(), summary, store.load("spec"))
+    store.write("summary", summary)  # last: a run is complete when all five are there
+
+
+def write_pictures(
+    folder: Path, records: Sequence[dict[str, Any]], summary: dict[str, Any], spec: dict[str, Any]
+) -> Path:
+    """Writes figures and the HTML report of a run into its folder, and returns the report's path."""
+    figures = folder / "figures"
+    figures.mkdir(exist_ok=True)
+    for name, figure in run_figures(summary).items():
+        (figures / f"{name}.png").write_bytes(to_png(figure))
+    system, ablation, data = (str(spec.get(group, {}).get("name")) for group in ("system", "ablation", "data"))
+    context = [f"Run {folder.name}", f"System {system}, ablation {ablation}, data {data}"]
+    return write_report(folder / "report.html", records, summary, title="Risk audit", context=context)
+
+
+def rebuild_report(folder: Path) -> tuple[dict[str, Any], Path]:
+    """Makes summary, figures and report of a run anew, from its spec and records alone.
+
+    Args:
+        folder: The run's folder.
+
+    Returns:
+        The summary, and the path of the report.
+
+    Raises:
+        DeclarationError: The folder is no run, or it holds no record.
+    """
+    store = RunStore.open(folder)
+    spec, records = store.load("spec"), store.records()
+    if not records:
+        raise DeclarationError(f"{folder}: holds no record; run the audit first")
+    study = spec.get("experiment", {})
+    summary = summarise(records, seed=study.get("seed", 0), resamples=study.get("resamples", 1000))
+    return summary, write_pictures(folder, records, summary, spec)
+
+
+def _track(
+    settings: Settings,
+    program: RiskAuditor,
+    store: RunStore,
+    summary: dict[str, Any],
+    records: Sequence[dict[str, Any]],
+    *,
+    failed: bool,
+) -> tuple[str, tuple[str, ...]]:
+    tracker = build_tracker(settings)
+    name = f"{settings.system.name}/{settings.ablation.name}/{settings.lm.name}"
+    spec = store.load("spec")
+    tags = {
+        "system": settings.system.name,
+        "ablation": settings.ablation.name,
+        "lm": settings.lm.name,
+        "data": settings.data.name,
+        "data_hash": object_hash(spec.get("data_facts"), 16),
+        "spec_hash": spec_hash(spec),
+        "run_folder": store.run_id,
+    }
+    run_id = tracker.start(name, to_mapping(settings), tags)
+    tracker.log_metrics(flat_metrics(summary))
+    tracker.log_artifacts(str(store.folder))
+    if settings.tracking.traces > 0:
+        for record in records:
+            tracker.log_trace(record)
+    tracker.finish("FAILED" if failed else "FINISHED")
+    problems = tuple(getattr(tracker, "problems", ()))
+    return run_id or "", problems
