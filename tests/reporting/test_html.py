@@ -150,3 +150,9 @@ def test_a_run_without_gold_or_pairs_can_be_reported(records):
         record["gold"] = {}
     assert "<img" not in render(records[:2])
     assert "pairs audited" in render([])
+
+
+def test_an_undetermined_verdict_is_marked_undetermined_and_not_wrong(make_record):
+    record = make_record(1, (True, True, True), {"initial": (None, False, True)})
+    pair = next(d for d in Page(render([record])).all("details") if d.get("class") == "pair")
+    assert (pair["data-medical"], pair["data-wrong"], pair["data-errors"]) == ("undetermined", "ethical", "1")

@@ -14,8 +14,7 @@ from sklearn.metrics import f1_score
 
 from dspy_mama.core import DeclarationError
 from dspy_mama.core.confusion import confusion_codes, confusion_counts, confusion_metrics, one_class
-from dspy_mama.core.probabilities import probability_metrics
-from dspy_mama.stats import resample_counts, resample_weighted
+from dspy_mama.stats import resample_counts
 
 
 def random_codes(n=126, columns=9, seed=0):
@@ -96,31 +95,6 @@ def test_a_million_pairs_stay_in_bounded_memory():
     tracemalloc.stop()
     assert peak < 300e6
     assert (abs(draws.draws.mean(axis=0) - draws.observed) < 500).all()
-
-
-def test_weighted_metrics_match_repeated_rows():
-    rng = np.random.default_rng(2)
-    positive, probability = rng.random(50) < 0.4, rng.random(50).round(1)
-    found = resample_weighted(
-        lambda weights: probability_metrics(positive, probability, weights), 50, np.random.default_rng(9), 30
-    )
-    rows = np.random.default_rng(9).integers(0, 50, size=(30, 50))
-    expected = [float(probability_metrics(positive[r], probability[r])["auc"]) for r in rows]
-    assert found["auc"] == pytest.approx(expected)
-
-
-def test_weighted_metrics_draw_clusters_whole():
-    seen = []
-
-    def metric(weights):
-        seen.append(weights)
-        return {"n": weights.sum(axis=-1)}
-
-    resample_weighted(metric, 4, np.random.default_rng(0), 20, clusters=np.array([5, 5, 9, 9]))
-    weights = np.concatenate(seen)
-    assert weights.shape == (20, 4)
-    assert (weights[:, 0] == weights[:, 1]).all()
-    assert (weights.sum(axis=1) == 4).all()
 
 
 def test_no_pairs_and_wrong_arguments():

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from dspy_mama.core import DOMAINS
 from dspy_mama.core.confusion import METRICS, TP, Codes, confusion_metrics, one_class
-from dspy_mama.core.probabilities import probability_metrics
 from dspy_mama.scoring import (
     COLUMNS,
     Labels,
@@ -30,7 +29,7 @@ from dspy_mama.stats import (
     paired_difference,
     percentile_interval,
     resample_counts,
-    resample_weighted,
+    resample_probabilities,
     shared_pairs,
 )
 from dspy_mama.stats.intervals import Method, Statistic
@@ -125,13 +124,7 @@ def _add_probability_intervals(score: dict[str, Any], labels: Labels, rng: np.ra
         if len(rows) < 2:
             continue
         clusters = None if labels.clusters is None else labels.clusters[rows]
-        draws = resample_weighted(
-            lambda weights, y=positive, p=probability: probability_metrics(y, p, weights),
-            len(rows),
-            rng,
-            resamples,
-            clusters=clusters,
-        )
+        draws = resample_probabilities(positive, probability, rng, resamples, clusters=clusters)
         known = {name: values for name, values in draws.items() if score["domains"][domain][name] is not None}
         score["domains"][domain]["ci95"] |= {
             name: bounds(percentile_interval(values)) for name, values in known.items()

@@ -146,7 +146,7 @@ def _pair(record: Record) -> dict[str, Any]:
         "final": {domain: {"verdict": verdicts[domain]} for domain in DOMAINS},
         "gold": gold,
         "notes": {domain: (record.get("notes") or {}).get(domain) for domain in DOMAINS},
-        "wrong": [domain for domain in DOMAINS if gold[domain] and gold[domain] != verdicts[domain]],
+        "wrong": [d for d in DOMAINS if gold[d] and verdicts[d] != "undetermined" and gold[d] != verdicts[d]],
         "probability": max((chance for chance in chances if chance is not None), default=-1),
         "steps": {domain: [_step(name, row.get(domain) or {}) for name, row in phases.items()] for domain in DOMAINS},
         "passages": {domain: _passages(checks.get(domain) or {}) for domain in DOMAINS},

@@ -164,14 +164,14 @@ def deltas_table(summary: Mapping[str, Any]) -> Table:
     """Returns what each phase gained over the one before, on the same resamples."""
     rows: list[tuple[str, ...]] = []
     for name, delta in summary["deltas"].items():
-        values: dict[str, Any] = {domain: delta["domains"][domain]["macro_f1"] for domain in DOMAINS}
-        values |= {"average": delta["average_macro_f1"], "joint accuracy": delta["joint_accuracy"]}
+        values: dict[str, Any] = {f"macro-F1, {domain}": delta["domains"][domain]["macro_f1"] for domain in DOMAINS}
+        values |= {"macro-F1, average": delta["average_macro_f1"], "joint accuracy": delta["joint_accuracy"]}
         rows.extend(
             (delta_title(name), what, with_interval(own["value"], own["ci95"], signed=True), own["finding"])
             for what, own in values.items()
         )
-    header = ("Step", "Macro-F1 of", "Difference (95% CI)", "Finding")
-    notes = ("`higher` or `lower` only where the interval excludes 0; on the pairs that both phases scored.",)
+    header = ("Step", "Measure", "Difference (95% CI)", "Finding")
+    notes = ("Higher or lower only where the interval excludes 0; on the pairs that both phases scored.",)
     return Table("Gain from phase to phase (paired)", header, tuple(rows), notes)
 
 
@@ -216,10 +216,11 @@ def print_tables(summary: Mapping[str, Any], console: Console) -> None:
         shown = RichTable(title=table.title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
         for position, name in enumerate(table.header):
             shown.add_column(name, justify="left" if position < 2 else "right", overflow="fold")
+        grouped = len({row[0] for row in table.rows}) < len(table.rows)
         before = ""
         for row in table.rows:
             cells = ("" if row[0] == before else row[0], *row[1:])
-            if before and row[0] != before:
+            if grouped and before and row[0] != before:
                 shown.add_section()
             # As Text: an id or a model name in square brackets is no markup.
             shown.add_row(*(Text(cell) for cell in cells))

@@ -3,7 +3,8 @@
 from dspy_mama.stats.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
 from dspy_mama.stats.intervals import Estimate, Interval, bca_interval, estimate, percentile_interval
 from dspy_mama.stats.paired import Difference, holm, mcnemar_exact, paired_difference, shared_pairs
-from dspy_mama.stats.resampling import CountDraws, resample_counts, resample_weighted
+from dspy_mama.stats.probability import resample_probabilities
+from dspy_mama.stats.resampling import CountDraws, resample_counts
 
 __all__ = [
     "CountDraws",
@@ -20,6 +21,6 @@ __all__ = [
     "paired_difference",
     "percentile_interval",
     "resample_counts",
-    "resample_weighted",
+    "resample_probabilities",
     "shared_pairs",
 ]

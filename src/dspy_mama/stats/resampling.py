@@ -157,32 +157,3 @@ def resample_counts(
     blocks = [weights @ table for weights in draw_weights(rng, resamples, kinds, multiplicity, chunk_bytes)]
     draws = np.rint(np.concatenate(blocks)).astype(np.int64).reshape(resamples, columns, 4)
     return CountDraws(observed, draws, contributions, multiplicity)
-
-
-def resample_weighted(
-    metric: Any,
-    units: int,
-    rng: np.random.Generator,
-    resamples: int = 1000,
-    *,
-    clusters: npt.NDArray[np.int64] | None = None,
-    chunk_bytes: int = CHUNK_BYTES,
-) -> dict[str, npt.NDArray[np.float64]]:
-    """Bootstraps metrics that are functions of weights per pair, such as AUC.
-
-    Args:
-        metric: Takes weights of shape (rows, units), returns arrays of shape (rows,) by name.
-        units: Number of pairs, at least 1.
-        rng: Source of randomness.
-        resamples: How many, at least 1.
-        clusters: As for `resample_counts`.
-        chunk_bytes: Memory of one block of resamples.
-    """
-    member = np.arange(units) if clusters is None else np.unique(clusters, return_inverse=True)[1]
-    number = int(member.max()) + 1
-    ones = np.ones(number, dtype=np.int64)
-    parts = [
-        metric(block if clusters is None else block[:, member])
-        for block in draw_weights(rng, resamples, np.arange(number), ones, chunk_bytes)
-    ]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
