@@ -71,5 +71,15 @@ def test_square_brackets_are_no_markup(summary):
     assert "[bold]model[/x]" in printed(summary)
 
 
-def test_a_narrow_terminal_does_not_fail(summary):
-    assert "medical" in printed(summary, width=60)
+def test_eighty_columns_hold_every_number(summary):
+    text = printed(summary, width=80)
+    own = summary["phases"]["consensus"]
+    low, high = own["domains"]["medical"]["ci95"]["macro_f1"]
+    assert f"{low:.3f}, {high:.3f}".replace("0.", ".") in text
+    assert "If wrong" in text
+    assert f"{own['worst_case']['joint_accuracy']:.3f}".replace("0.", ".") in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_a_very_narrow_terminal_does_not_fail(summary):
+    assert "medical" in printed(summary, width=40)

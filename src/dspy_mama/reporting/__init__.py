@@ -3,8 +3,9 @@
 from dspy_mama.reporting.evaluation import compare, flat_metrics, score, score_phases, score_systems
 from dspy_mama.reporting.figures import run_figures, to_png
 from dspy_mama.reporting.html import render_report, write_report
+from dspy_mama.reporting.printing import markdown_tables, print_tables
 from dspy_mama.reporting.summary import EMBEDDED_BANNER, NO_SUBSTITUTE, label_banner, summarise
-from dspy_mama.reporting.tables import markdown_tables, print_tables, run_tables
+from dspy_mama.reporting.tables import run_tables
 
 __all__ = [
     "EMBEDDED_BANNER",

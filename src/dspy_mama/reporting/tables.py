@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dspy_mama.core import DOMAINS
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 PHASE_TITLES: Final = {
     "initial": "MA1 initial",
@@ -145,19 +142,13 @@ def overall_table(summary: Mapping[str, Any]) -> Table:
                 with_interval(score["average_macro_f1"], score["average_macro_f1_ci95"]),
                 ", ".join(score["average_domains"]) or NONE,
                 share + with_interval(joint["value"], joint["ci95"]),
-                _unscored(score["unscored"]),
+                f"{score['unscored']['n']}/{score['unscored']['of']}",
                 f"{figure(worst['average_macro_f1'])} / {figure(worst['joint_accuracy'])}",
             )
         )
-    header = (
-        "Phase",
-        "Average macro-F1 (95% CI)",
-        "over",
-        "Joint accuracy (95% CI)",
-        "Unscored",
-        "If those were wrong",
-    )
-    return Table("Over all domains", header, tuple(rows))
+    header = ("Phase", "Average macro-F1", "over", "Joint accuracy", "Unscored", "If wrong")
+    notes = ('With 95% intervals. "If wrong": both values, were every unscored verdict wrong.',)
+    return Table("Over all domains", header, tuple(rows), notes)
 
 
 def deltas_table(summary: Mapping[str, Any]) -> Table:
@@ -202,44 +193,3 @@ def run_tables(summary: Mapping[str, Any]) -> tuple[Table, ...]:
     if any(score["average_domains"] for score in summary["phases"].values()):
         tables += [overall_table(summary), deltas_table(summary)]
     return tuple(table for table in [*tables, usage_table(summary)] if table.rows)
-
-
-def print_tables(summary: Mapping[str, Any], console: Console) -> None:
-    """Prints the tables of a run, the label banner first."""
-    from rich import box
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    if summary.get("label_banner"):
-        console.print(Text(summary["label_banner"], style="bold yellow"))
-    for table in run_tables(summary):
-        shown = RichTable(title=table.title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-        for position, name in enumerate(table.header):
-            shown.add_column(name, justify="left" if position < 2 else "right", overflow="fold")
-        grouped = len({row[0] for row in table.rows}) < len(table.rows)
-        before = ""
-        for row in table.rows:
-            cells = ("" if row[0] == before else row[0], *row[1:])
-            if grouped and before and row[0] != before:
-                shown.add_section()
-            # As Text: an id or a model name in square brackets is no markup.
-            shown.add_row(*(Text(cell) for cell in cells))
-            before = row[0]
-        console.print(shown)
-        for note in table.notes:
-            console.print(Text(note, style="dim"))
-
-
-def markdown_tables(summary: Mapping[str, Any]) -> str:
-    """Returns the tables of a run as Markdown."""
-    parts = [f"**{summary['label_banner']}**"] if summary.get("label_banner") else []
-    for table in run_tables(summary):
-        lines = [f"### {table.title}", "", _markdown_row(table.header), _markdown_row(["---"] * len(table.header))]
-        lines += [_markdown_row(row) for row in table.rows]
-        lines += ["", *table.notes] if table.notes else []
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
