@@ -14,10 +14,14 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-_THINK = r"think|thinking|thought|reasoning|reflection"
-_CLOSED_THOUGHT = re.compile(rf"<({_THINK})\b[^>]*>.*?</\1\s*>", re.S | re.I)
-_OPEN_THOUGHT = re.compile(rf"<({_THINK})\b[^>]*>.*\Z", re.S | re.I)
-_ORPHAN_END = re.compile(rf"\A.*</({_THINK})\s*>", re.S | re.I)
+# <think>, [THINK], ◁think▷ and <|begin_of_thought|>: the marks of the common reasoning models.
+_THINK = r"think|thinking|thought|reasoning|reflection|scratchpad"
+_OPEN = rf"(?:<(?:\|begin_of_)?|\[|◁)({_THINK})\b[^>\]▷]*[>\]▷]"
+_END = rf"(?:<(?:\|end_of_|/)|\[/|◁/)(?:{_THINK})\s*\|?[>\]▷]"
+_CLOSED_THOUGHT = re.compile(rf"{_OPEN}.*?{_END}", re.S | re.I)
+_OPEN_THOUGHT = re.compile(rf"{_OPEN}.*\Z", re.S | re.I)
+_ORPHAN_END = re.compile(rf"\A.*{_END}", re.S | re.I)
+_FINAL_CHANNEL = re.compile(r"\A.*<\|channel\|>\s*final\b[^<]*<\|message\|>", re.S)
 
 _TRUE: Final = frozenset(
     {"true", "t", "yes", "y", "1", "risk", "risky"}
@@ -31,10 +35,17 @@ _FALSE: Final = frozenset(
 )
 _PHRASES: Final = {"no risk": False, "not risky": False, "at risk": True, "not safe": True}
 _LONGEST_LABEL = re.compile(r"[^\W_]+", re.U)
+# "1.5", "n.a." and "t-test" begin like these labels, "risk: low" and "該当: なし" name what follows: they stand alone.
+_ALONE: Final = frozenset(
+    {"t", "y", "f", "n", "1", "0", "risk", "risky", "safe", "該当", "该当", "あり", "有", "無", "なし"}
+)
 # What may follow a label without changing it: an explanation that is set off by punctuation.
-_SET_OFF = re.compile(r"\s*(?:\Z|[.,;:!。、，．；：！(（\[\-–—\n])")
-# "No, it is risky": an explanation that names the other verdict takes a "safe" back.
-_TAKEN_BACK = re.compile(r"\b(?:risky|unsafe|dangerous|true|yes)\b|はい|リスクあり|危険")
+_SET_OFF = re.compile(r"\s*(?:\Z|[.,;:!。、，．；：！(（\[–—\n])|\s+-")
+# "No, it is risky": an explanation that names the other verdict takes the label back.
+_TAKEN_BACK: Final = {
+    False: re.compile(r"\b(?:risky|unsafe|harmful|dangerous|true|yes)\b|はい|リスクあり|危険"),
+    True: re.compile(r"(?<!not )\bsafe\b|\bfalse\b|\bno risk\b|\bnot risky\b|いいえ|リスクなし|リスクはありません"),
+}
 _HEDGE = re.compile(r"\A\s*[.,;:、]?\s*(?:or|and|but|/|\||または|しかし|もしくは)(?:\W|\Z)", re.I)
 
 _REFUSAL = re.compile(
@@ -46,6 +57,9 @@ _REFUSAL = re.compile(
 )
 _MARKER = re.compile(r"^\[\[ ## (\w+) ## \]\][ \t]*\n?", re.M)
 _CONFLICT: Final = object()
+_JSON_NAMES: Final = {"true": True, "false": False, "null": None}
+_LONGEST_LITERAL: Final = 50_000
+"""Characters up to which single-quoted objects are read: Python's parser is slow, and a longer reply is no answer."""
 
 
 def strip_reasoning(text: str) -> tuple[str, str]:
@@ -56,9 +70,12 @@ def strip_reasoning(text: str) -> tuple[str, str]:
 
     Returns:
         The answer without any reasoning, and the reasoning. A block that never closes leaves no answer: what
-        stands in it are drafts.
+        stands in it are drafts. A reply that is one JSON object has no reasoning: tags in it are quoted.
     """
-    answer = _CLOSED_THOUGHT.sub("", text)
+    if text.lstrip().startswith("{") and _load(text.strip()) is not None:
+        return text.strip(), ""
+    answer = _FINAL_CHANNEL.sub("", text)
+    answer = _CLOSED_THOUGHT.sub("", answer)
     answer = _ORPHAN_END.sub("", answer)
     answer = _OPEN_THOUGHT.sub("", answer)
     thought = text if not answer.strip() and answer != text else text.replace(answer, "", 1) if answer != text else ""
@@ -77,13 +94,27 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return read
 
 
+def _literal(node: ast.expr) -> Any:
+    """Returns a Python literal as JSON would be read: `true` and `null` are known, a key stated twice is a conflict."""
+    if isinstance(node, ast.Dict):
+        if None in node.keys:
+            raise ValueError("** is no literal")
+        keys = [str(ast.literal_eval(key)) for key in node.keys if key is not None]
+        return _unique(list(zip(keys, map(_literal, node.values), strict=True)))
+    if isinstance(node, ast.List):
+        return [_literal(item) for item in node.elts]
+    if isinstance(node, ast.Name) and node.id in _JSON_NAMES:
+        return _JSON_NAMES[node.id]
+    return ast.literal_eval(node)
+
+
 def _load(text: str) -> dict[str, Any] | None:
     try:
         value = json.loads(text, strict=False, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         try:
-            value = ast.literal_eval(text) if len(text) < 50_000 else None
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            value = _literal(ast.parse(text, mode="eval").body) if len(text) < _LONGEST_LITERAL else None
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             return None
     return value if isinstance(value, dict) else None
 
@@ -113,25 +144,30 @@ def _marked(text: str, names: Sequence[str]) -> dict[str, Any] | None:
     return _unique(pairs) if pairs else None
 
 
-def read_fields(text: str, names: Sequence[str]) -> dict[str, Any] | None:
+def read_fields(text: str, names: Sequence[str], material: str = "") -> dict[str, Any] | None:
     """Finds the reply's fields: one JSON object (bare, fenced or within prose), or marked sections.
 
     Args:
         text: Reply without reasoning blocks.
         names: Fields that are asked for.
+        material: What the LM was shown. An object within prose that stands in it word for word is a quotation, not
+            the LM's own verdict.
 
     Returns:
         The raw values of the fields found, or None where there is no readable object. A field that is stated twice
         with different values is left out.
     """
     whole = _load(text.strip())
-    found = [whole] if whole is not None else [o for o in map(_load, _objects(text)) if o is not None]
+    own = [span for span in _objects(text) if span not in material]
+    found = [whole] if whole is not None else [o for o in map(_load, own) if o is not None]
     merged: list[tuple[str, Any]] = []
     for candidate in found:
         inner = candidate
-        if len(candidate) == 1 and not set(candidate) & set(names):
-            (only,) = candidate.values()  # {"answer": {...}}: a wrapper of the LM's own making
-            inner = only if isinstance(only, dict) else candidate
+        while len(inner) == 1 and not set(inner) & set(names):
+            (only,) = inner.values()  # {"answer": {...}}: a wrapper of the LM's own making
+            if not isinstance(only, dict):
+                break
+            inner = only
         merged.extend((str(key).strip(), value) for key, value in inner.items() if str(key).strip() in names)
     fields = _unique(merged) if merged else _marked(text, names)
     if fields is None:
@@ -156,9 +192,9 @@ def read_bool(value: Any) -> bool | None:
         return None
     text = unicodedata.normalize("NFKC", value).casefold().strip().strip("*_`'\"“”「」.。!！<>[]() \t\n")
     text = re.sub(r"[*_`\"]", "", text)
-    for phrase, label in _PHRASES.items():
+    for phrase, meaning in _PHRASES.items():
         if text == phrase or (text.startswith(phrase) and _SET_OFF.match(text[len(phrase) :])):
-            return label
+            return meaning
     match = _LONGEST_LABEL.match(text)
     if match is None:
         return None
@@ -166,7 +202,7 @@ def read_bool(value: Any) -> bool | None:
     label = True if word in _TRUE else False if word in _FALSE else None
     if label is None or _HEDGE.match(rest) or not _SET_OFF.match(rest):
         return None
-    if label is False and _TAKEN_BACK.search(rest):
+    if (word in _ALONE and rest.strip()) or _TAKEN_BACK[label].search(rest):
         return None
     return label
 
@@ -176,12 +212,16 @@ def read_text(value: Any) -> str | None:
     if isinstance(value, (list, tuple)):
         value = "\n".join(str(item) for item in value if str(item).strip())
     elif isinstance(value, Mapping):
-        value = json.dumps(value, ensure_ascii=False)
+        try:
+            value = json.dumps(value, ensure_ascii=False, default=lambda _: "stated twice")
+        except RecursionError:
+            return None
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
         return None
-    return value.strip() or None
+    # Lone surrogates and NUL can be written as JSON escapes, but no file and no server takes them.
+    return value.encode("utf-8", "replace").decode("utf-8").replace("\x00", "").strip() or None
 
 
 def read_numbers(value: Any) -> tuple[int, ...] | None:
@@ -191,10 +231,10 @@ def read_numbers(value: Any) -> tuple[int, ...] | None:
     """
     if isinstance(value, bool) or value is None:
         return None
-    if isinstance(value, int):
-        return (value,)
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return (int(value),)
     if isinstance(value, str):
-        text = value.strip().casefold()
+        text = unicodedata.normalize("NFKC", value).strip().casefold()
         numbers = re.findall(r"(?<![\w.])\d{1,4}(?![\w.]*\d)", text)
         return tuple(map(int, numbers)) if numbers else () if text in ("", "none", "[]", "なし", "n/a") else None
     if isinstance(value, (list, tuple)):

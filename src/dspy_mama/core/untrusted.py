@@ -8,11 +8,17 @@ from typing import Final
 
 # Field markers of prompt formats, chat-template control tokens and reasoning tags.
 _CONTROL: Final = re.compile(
-    r"\[\[(?=\s*##)|<\|(?=[^|<>]{1,40}\|>)|<(?=/?(?:s|think|thinking|reasoning|system|im_start|im_end)\b[^>]*>)"
-    r"|\[(?=/?INST\])|<<(?=/?SYS>>)|<(?=(?:start|end)_of_turn>)",
+    r"\[(?=\[\s*##)|<(?=\|[^|<>]{1,40}\|>)|<(?=</?SYS>>)|<(?=(?:start|end)_of_turn>)"
+    r"|<(?=/?(?:s|bos|eos|pad|unk|think|thinking|thought|reasoning|reflection|system|im_start|im_end|tool_call"
+    r"|tool_response)\b[^>]*>)"
+    r"|\[(?=/?(?:INST|THINK|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\])|◁(?=/?think▷)",
     re.I,
 )
-_INVISIBLE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+# C0 and C1 controls, soft hyphen, joiners and fillers, bidirectional marks and isolates, variation selectors, tags.
+_INVISIBLE: Final = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    r"\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e007f]"
+)
 
 
 def neutralise(text: str) -> str:
