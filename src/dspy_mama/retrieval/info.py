@@ -35,7 +35,7 @@ class IndexInfo:
         new: Ids of documents that the index lacks.
         changed: Ids of documents that have changed since the build.
         gone: Ids of documents that are no longer in the corpus.
-        fresh: The index equals the corpus, cut as the settings say.
+        fresh: The index is whole and equals the corpus, cut and embedded as the settings say.
     """
 
     name: str
@@ -59,7 +59,8 @@ def index_info(corpus: CorpusSettings, embedder: EmbedderSettings, retriever: Re
         DeclarationError: Documents or settings are at fault.
         IndexStateError: There is no index, or it cannot be read.
     """
-    name = collection_name(retriever, corpus, make_embedder(embedder).id)
+    model = make_embedder(embedder).id
+    name = collection_name(retriever, corpus, model)
     current = {document.id: document.hash for document in load_corpus(corpus)}
     with open_store(retriever, name) as store:
         header = store.header() if store.exists() else None
@@ -71,7 +72,8 @@ def index_info(corpus: CorpusSettings, embedder: EmbedderSettings, retriever: Re
     new = tuple(id for id in current if id not in stored)
     changed = tuple(id for id in current if id in stored and stored[id] != current[id])
     gone = tuple(sorted(id for id in stored if id not in current))
-    as_cut = header.state == "ready" and (header.chunker, header.sizes) == (CHUNKER_VERSION, sizes_of(corpus))
+    made = (header.state, header.embedder, header.chunker, header.sizes)
+    as_asked = made == ("ready", model, CHUNKER_VERSION, sizes_of(corpus))
     return IndexInfo(
         name=name,
         where=where,
@@ -84,7 +86,7 @@ def index_info(corpus: CorpusSettings, embedder: EmbedderSettings, retriever: Re
         new=new,
         changed=changed,
         gone=gone,
-        fresh=as_cut and not (new or changed or gone),
+        fresh=as_asked and not (new or changed or gone),
     )
 
 

@@ -16,12 +16,15 @@ from dspy_mama.core.ports import Embedder, Retriever
 from dspy_mama.retrieval.budget import within_budget
 from dspy_mama.retrieval.build import cached_embedder
 from dspy_mama.retrieval.chroma import open_store
+from dspy_mama.retrieval.chunking import is_cjk
 from dspy_mama.retrieval.snapshot import Scope, Snapshot
 from dspy_mama.retrieval.store import BUILD, check_header, collection_name, stamp_file
 from dspy_mama.settings import CorpusSettings, EmbedderSettings, RetrieverSettings
 
 _SERVER_SECONDS: Final = 30.0
 """Seconds between two looks at a server's revision; a folder is looked at before every search."""
+
+_CJK_LANGUAGES: Final = frozenset({"ja", "zh", "ko"})
 
 logger = logging.getLogger(__name__)
 
@@ -72,6 +75,7 @@ class ChromaRetriever:
         self.scope = scope or Scope()
         self.collection = collection_name(settings, corpus, embedder.id)
         self._lock = threading.Lock()
+        self._warned = False
         self._mark = self._change_mark()
         self._snapshot = self._load(None)
 
@@ -89,6 +93,7 @@ class ChromaRetriever:
         if not query.strip():
             return dict.fromkeys(domains, ())
         snapshot = self._current()
+        self._warn_of_language(query, snapshot)
         vector = self.embedder.embed_query(query)
         if vector.shape != (snapshot.header.dimension,):
             raise ExecutionError(
@@ -116,6 +121,18 @@ class ChromaRetriever:
     def __deepcopy__(self, memo: dict[int, Any]) -> ChromaRetriever:
         """Returns itself."""
         return self
+
+    def _warn_of_language(self, query: str, snapshot: Snapshot) -> None:
+        """Says once that a search must cross languages: few embedders do that well."""
+        if self._warned or snapshot.languages & _CJK_LANGUAGES and snapshot.languages - _CJK_LANGUAGES:
+            return
+        if snapshot.languages and is_cjk(query) != bool(snapshot.languages & _CJK_LANGUAGES):
+            self._warned = True
+            logger.warning(
+                "queries and documents differ in language (documents: %s); the embedder %s must be multilingual",
+                ", ".join(sorted(snapshot.languages)),
+                self.embedder.id,
+            )
 
     def _current(self) -> Snapshot:
         mark = self._change_mark()

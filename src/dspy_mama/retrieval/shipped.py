@@ -59,7 +59,9 @@ class ShippedRetriever:
             DeclarationError: The embedder is not installed.
             ExecutionError: The embedder or the store could not be asked.
         """
-        opened = self._opened or await asyncio.to_thread(self._open)
+        opened = self._opened
+        if opened is None:
+            opened = await asyncio.to_thread(self._open)
         return await opened.asearch(query, domains)
 
     def describe(self) -> Mapping[str, Any]:

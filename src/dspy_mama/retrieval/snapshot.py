@@ -53,12 +53,14 @@ class Snapshot:
         passages: Passages in scope, sorted by id.
         vectors: Their unit vectors, in the same order.
         rows: Which of them are evidence for a domain.
+        languages: Languages of the passages.
     """
 
     header: IndexHeader
     passages: Sequence[Passage]
     vectors: Vectors
     rows: Mapping[Domain, Rows]
+    languages: frozenset[str]
 
     @classmethod
     def of(cls, header: IndexHeader, passages: Sequence[Passage], vectors: Vectors, scope: Scope) -> Snapshot:
@@ -70,7 +72,7 @@ class Snapshot:
             for domain in DOMAINS
         }
         matrix = np.ascontiguousarray(vectors[inside]) if inside else np.empty((0, header.dimension), np.float32)
-        return cls(header, kept, matrix, rows)
+        return cls(header, kept, matrix, rows, frozenset(passage.language for passage in kept))
 
     def ranked(self, query: Vectors, min_score: float) -> Callable[[Domain], Iterator[Passage]]:
         """Scores every passage once and returns a function from a domain to its passages with scores, best first."""
