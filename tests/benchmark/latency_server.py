@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from typing import Any
 
@@ -22,11 +23,11 @@ def _value(schema: dict[str, Any]) -> Any:
         return [1] if schema.get("maxItems", 1) else []
     if "enum" in schema:
         return schema["enum"][0]
-    return (WORDS * 5)[: min(schema.get("maxLength", 200), 240)]
+    return (WORDS * 3)[: min(schema.get("maxLength", 200), 160)]
 
 
 def _tokens(text: str) -> list[dict[str, Any]]:
-    pieces = [piece for word in text.split(" ") for piece in (word, " ")][:-1]
+    pieces = re.findall(r"\s?[^\s]+", text)
     top = [{"token": t, "logprob": -0.5 - n, "bytes": None} for n, t in enumerate(("true", "false", "a", "b", "c"))]
     return [{"token": piece, "logprob": -0.1, "bytes": None, "top_logprobs": top} for piece in pieces]
 

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from dspy_mama.core.errors import DeclarationError
-from dspy_mama.core.ids import content_hash, object_hash
+from dspy_mama.core.ids import object_hash
 from dspy_mama.lm.gate import Gate
 from dspy_mama.lm.privacy import keep_local
 from dspy_mama.lm.profile import LMProfile, is_reasoning_model, probe, set_profile
@@ -40,25 +40,6 @@ def _sampling(spec: LMSpec) -> tuple[dict[str, Any], dict[str, Any]]:
     if changed:
         logger.warning("%s takes other settings than asked; sent instead: %s", spec.model, changed)
     return sent, changed
-
-
-def _served(model: str, api_base: str) -> str:
-    """Declares an OpenAI-compatible server to DSPy and returns the model string that reaches it.
-
-    DSPy knows nothing of such a server's abilities and treats unknown as no; declared, it is spoken to in the
-    dialect that local servers share.
-    """
-    from dspy.lm15 import AccessPolicy, ModelSupport, OpenAIChatCompat, ProviderDefinition, register_provider
-
-    provider = f"served-{content_hash(api_base, 8)}"
-    definition = ProviderDefinition.chat(
-        AccessPolicy(provider=provider, base_url=api_base, env_keys=()),
-        compat=OpenAIChatCompat.preset("vllm"),
-        placeholder_key="none",
-    )
-    support = ModelSupport(response_schema=True, function_calling=False, reasoning=False)
-    register_provider(definition, supports=support)
-    return f"{provider}/{model.split('/', 1)[-1]}"
 
 
 def build_lm(spec: LMSpec) -> Any:
@@ -113,10 +94,24 @@ def _embedded(spec: LMSpec, sampling: dict[str, Any]) -> Any:
 def _remote(spec: LMSpec, sampling: dict[str, Any]) -> Any:
     import dspy
 
-    model = spec.model if spec.api_base is None else _served(spec.model, spec.api_base)
-    connection = {"api_key": _key(spec), "timeout": spec.timeout}
-    chosen = {name: value for name, value in {**sampling, **connection}.items() if value is not None}
-    return dspy.LM(model, cache=spec.cache, num_retries=0, **chosen, **spec.extra)
+    from dspy_mama.lm.served import served_lm
+
+    key = _key(spec)
+    common = {**{name: value for name, value in sampling.items() if value is not None}, **spec.extra}
+    if spec.api_base is None:
+        connection = {"timeout": spec.timeout} | ({"api_key": key} if key else {})
+        return dspy.LM(spec.model, cache=spec.cache, num_retries=0, **connection, **common)
+    return served_lm(
+        spec.model.split("/", 1)[-1],
+        spec.api_base,
+        api_key_env=spec.api_key_env,
+        timeout=spec.timeout,
+        json_schema=spec.json_schema is not False,
+        logprobs=spec.logprobs is not False,
+        cache=spec.cache,
+        num_retries=0,
+        **common,
+    )
 
 
 def build_lms(settings: LMSettings) -> dict[str, Any]:
