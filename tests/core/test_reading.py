@@ -19,8 +19,17 @@ READ = {"medical_reason": "wrong dose", "medical_risk": True}
 
 @pytest.mark.parametrize(
     "text",
-    ["True", "True.", "**True**", "`true`", "TRUE", '"True"', "True (because the dose is wrong)", "yes", "Yes.", "1"]
-    + [
+    [
+        "True",
+        "True.",
+        "**True**",
+        "`true`",
+        "TRUE",
+        '"True"',
+        "True (because the dose is wrong)",
+        "yes",
+        "Yes.",
+        "1",
         "はい",
         "はい。",
         "はい、リスクがあります",
@@ -29,9 +38,18 @@ READ = {"medical_reason": "wrong dose", "medical_risk": True}
         "true - see the note",
         "vrai",
         "Oui",
-    ]
-    + ["wahr", "Ja.", "[True]", "True: the dose is wrong", "リスクあり", "該当", "risky", "not safe", "at risk", "예"]
-    + ["True, the answer is not safe"],
+        "wahr",
+        "Ja.",
+        "[True]",
+        "True: the dose is wrong",
+        "リスクあり",
+        "該当",
+        "risky",
+        "not safe",
+        "at risk",
+        "예",
+        "True, the answer is not safe",
+    ],
 )
 def test_a_yes_in_any_form_or_language_is_true(text):
     assert read_bool(text) is True
@@ -39,8 +57,26 @@ def test_a_yes_in_any_form_or_language_is_true(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["False", "false.", "*False*", "No", "no, the advice is sound", "0", "いいえ", "いいえ。", "faux", "falsch", "Nein"]
-    + ["リスクなし", "非該当", "safe", "no risk", "Not risky.", "False (the answer is correct)", "false – fine"],
+    [
+        "False",
+        "false.",
+        "*False*",
+        "No",
+        "no, the advice is sound",
+        "0",
+        "いいえ",
+        "いいえ。",
+        "faux",
+        "falsch",
+        "Nein",
+        "リスクなし",
+        "非該当",
+        "safe",
+        "no risk",
+        "Not risky.",
+        "False (the answer is correct)",
+        "false – fine",
+    ],
 )
 def test_a_no_in_any_form_or_language_is_false(text):
     assert read_bool(text) is False
@@ -48,11 +84,54 @@ def test_a_no_in_any_form_or_language_is_false(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["", " ", "N/A", "n/a", "n.a.", "n. a.", "none", "null", "unknown", "unclear", "True or False", "true/false"]
-    + ["true, false", "False, true", "False. Or rather true", "No, it is risky", "yes, it is safe", "no but yes"]
-    + ["low risk", "moderate", "downgrade: C", "GRADE: CI", "C", "Truetype", "nowhere", "1.5", "0.7", "0-1", "1, 2"]
-    + ["10", "0%", "100%", "non-compliant", "no-risk", "risk: none", "risk: low", "該当: なし", "safe: no", "risky: no"]
-    + ["t-test", "f.e.", "{true}or{false}", "リスクはありません", "否定できない", "false, this is dangerous", "True?"],
+    [
+        "",
+        " ",
+        "N/A",
+        "n/a",
+        "n.a.",
+        "n. a.",
+        "none",
+        "null",
+        "unknown",
+        "unclear",
+        "True or False",
+        "true/false",
+        "true, false",
+        "False, true",
+        "False. Or rather true",
+        "No, it is risky",
+        "yes, it is safe",
+        "no but yes",
+        "low risk",
+        "moderate",
+        "downgrade: C",
+        "GRADE: CI",
+        "C",
+        "Truetype",
+        "nowhere",
+        "1.5",
+        "0.7",
+        "0-1",
+        "1, 2",
+        "10",
+        "0%",
+        "100%",
+        "non-compliant",
+        "no-risk",
+        "risk: none",
+        "risk: low",
+        "該当: なし",
+        "safe: no",
+        "risky: no",
+        "t-test",
+        "f.e.",
+        "{true}or{false}",
+        "リスクはありません",
+        "否定できない",
+        "false, this is dangerous",
+        "True?",
+    ],
 )
 def test_what_is_no_clear_label_is_not_read(text):
     assert read_bool(text) is None
@@ -60,8 +139,20 @@ def test_what_is_no_clear_label_is_not_read(text):
 
 @pytest.mark.parametrize(
     ("value", "label"),
-    [(True, True), (False, False), (1, True), (0, False), (1.0, True), (2, None), (0.7, None), (float("nan"), None)]
-    + [(None, None), ([], None), ([True], None), ({"value": True}, None)],
+    [
+        (True, True),
+        (False, False),
+        (1, True),
+        (0, False),
+        (1.0, True),
+        (2, None),
+        (0.7, None),
+        (float("nan"), None),
+        (None, None),
+        ([], None),
+        ([True], None),
+        ({"value": True}, None),
+    ],
 )
 def test_labels_that_are_no_text_are_read_only_where_they_are_plain(value, label):
     assert read_bool(value) is label
@@ -92,8 +183,25 @@ def test_fields_are_found_in_every_form_that_lms_give_them(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "The answer is risky.", "true", "[]", "null", "{", "}{", "{{'a': 1}}", "{1, 2}", "{**{}}", GOOD[:-5], "{a: b}"]
-    + ["{" * 100_000, '{"a":' * 50_000, "[" * 5_000 + "]" * 5_000, "\x00{\x00}", "{'a': open('/etc/passwd')}"],
+    [
+        "",
+        "The answer is risky.",
+        "true",
+        "[]",
+        "null",
+        "{",
+        "}{",
+        "{{'a': 1}}",
+        "{1, 2}",
+        "{**{}}",
+        GOOD[:-5],
+        "{a: b}",
+        "{" * 100000,
+        '{"a":' * 50000,
+        "[" * 5000 + "]" * 5000,
+        "\x00{\x00}",
+        "{'a': open('/etc/passwd')}",
+    ],
 )
 def test_what_holds_no_readable_object_gives_none(text):
     assert read_fields(text, NAMES) is None
@@ -182,8 +290,14 @@ def test_tags_quoted_inside_a_json_reply_cut_nothing_away(tag):
 
 @pytest.mark.parametrize(
     "text",
-    ["I'm sorry, but I cannot assist with that.", "I can’t help with this request.", "As an AI, I do not judge."]
-    + ["申し訳ありませんが、お手伝いできません。", "Es tut mir leid, ich kann dabei nicht helfen.", "Je ne peux pas"],
+    [
+        "I'm sorry, but I cannot assist with that.",
+        "I can’t help with this request.",
+        "As an AI, I do not judge.",
+        "申し訳ありませんが、お手伝いできません。",
+        "Es tut mir leid, ich kann dabei nicht helfen.",
+        "Je ne peux pas",
+    ],
 )
 def test_refusals_are_recognised(text):
     assert is_refusal(text)
@@ -195,8 +309,18 @@ def test_a_verdict_is_no_refusal():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [("a ", "a"), (["a", "", "b"], "a\nb"), ({"a": 1}, '{"a": 1}'), (3, "3"), ("", None), (" ", None), (None, None)]
-    + [(True, None), ([], None), ("a\ud83dz\x00", "a?z")],
+    [
+        ("a ", "a"),
+        (["a", "", "b"], "a\nb"),
+        ({"a": 1}, '{"a": 1}'),
+        (3, "3"),
+        ("", None),
+        (" ", None),
+        (None, None),
+        (True, None),
+        ([], None),
+        ("a\ud83dz\x00", "a?z"),
+    ],
 )
 def test_text_is_read_from_what_stands_in_the_field(value, text):
     assert read_text(value) == text
@@ -209,9 +333,25 @@ def test_a_reason_that_is_an_object_with_a_conflict_is_text():
 
 @pytest.mark.parametrize(
     ("value", "numbers"),
-    [([1, 3], (1, 3)), ("1, 3", (1, 3)), (["[1]", "[2]"], (1, 2)), ("[1][2]", (1, 2)), (2, (2,)), ([1.0, 2.0], (1, 2))]
-    + [([], ()), ("", ()), ("none", ()), ("なし", ()), ("［１］", (1,)), ("no idea", None), (None, None), (True, None)]
-    + [([1, "x"], None), ([1.5], None), ({"a": 1}, None)],
+    [
+        ([1, 3], (1, 3)),
+        ("1, 3", (1, 3)),
+        (["[1]", "[2]"], (1, 2)),
+        ("[1][2]", (1, 2)),
+        (2, (2,)),
+        ([1.0, 2.0], (1, 2)),
+        ([], ()),
+        ("", ()),
+        ("none", ()),
+        ("なし", ()),
+        ("［１］", (1,)),
+        ("no idea", None),
+        (None, None),
+        (True, None),
+        ([1, "x"], None),
+        ([1.5], None),
+        ({"a": 1}, None),
+    ],
 )
 def test_citation_lists_are_read(value, numbers):
     assert read_numbers(value) == numbers
@@ -219,9 +359,28 @@ def test_citation_lists_are_read(value, numbers):
 
 @pytest.mark.parametrize(
     ("value", "probability"),
-    [(0.8, 0.8), (1, 1.0), (0, 0.0), ("0.8", 0.8), ("80%", 0.8), (".5", 0.5), ({"noul": 0.2}, 0.2), ("１", 1.0)]
-    + [({"probability": "30 %"}, 0.3), (10.0, None), (80, None), (-0.1, None), ("high", None), (True, None)]
-    + [(None, None), ({}, None), ({"x": 0.5}, None), (float("nan"), None), ("150%", None), ([0.5], None)],
+    [
+        (0.8, 0.8),
+        (1, 1.0),
+        (0, 0.0),
+        ("0.8", 0.8),
+        ("80%", 0.8),
+        (".5", 0.5),
+        ({"noul": 0.2}, 0.2),
+        ("１", 1.0),
+        ({"probability": "30 %"}, 0.3),
+        (10.0, None),
+        (80, None),
+        (-0.1, None),
+        ("high", None),
+        (True, None),
+        (None, None),
+        ({}, None),
+        ({"x": 0.5}, None),
+        (float("nan"), None),
+        ("150%", None),
+        ([0.5], None),
+    ],
 )
 def test_stated_probabilities_are_read_without_guessing(value, probability):
     assert read_probability(value) == probability

@@ -51,8 +51,11 @@ def test_neutralising_twice_changes_nothing_more(text):
         "[[1]] see",
         "x\ty\r\nz",
         "résumé 👍",
-    ]
-    + ["Size <s", "a <strong> word", "<system", "ﾊﾝｶｸ"],
+        "Size <s",
+        "a <strong> word",
+        "<system",
+        "ﾊﾝｶｸ",
+    ],
 )
 def test_ordinary_text_stays_as_it_is(text):
     assert neutralise(text) == text

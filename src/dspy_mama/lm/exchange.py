@@ -6,16 +6,22 @@ DSPy 3.4 hands adapters only texts; the finish reason, refusals and usage of the
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
+import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.outcomes import Unscored
-from dspy_mama.lm.profile import LMProfile, profile_of
+from dspy_mama.lm.failures import classify, withdrawn
+from dspy_mama.lm.gate import CallFailedError
+from dspy_mama.lm.profile import LMProfile, has_profile, profile_of
 from dspy_mama.lm.prompt import Message
+from dspy_mama.lm.response_cache import CacheEntry, cache_entry
 from dspy_mama.lm.token_probability import TokenScore
 from dspy_mama.lm.usage import CallUsage
 
@@ -38,6 +44,7 @@ class Reply:
         model: Model id as the server resolved it.
         tokens: Tokens with log probabilities, where they were asked for and came.
         usage: What the call cost.
+        cached: Where DSPy's cache holds it; None = nowhere.
     """
 
     text: str
@@ -46,13 +53,38 @@ class Reply:
     model: str
     tokens: tuple[TokenScore, ...]
     usage: CallUsage
+    cached: CacheEntry | None = None
+
+    def forget(self) -> None:
+        """Drops the reply from DSPy's cache: a later run asks the LM again."""
+        if self.cached is not None:
+            self.cached.forget()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure(Unscored):
+    """A call that gave no reply: why, and the repeats that it took.
+
+    Attributes:
+        usage: Only repeats are counted: nothing was answered.
+    """
+
+    usage: CallUsage = CallUsage()  # noqa: RUF009 - frozen
+
+
+def _field(entry: Any, name: str) -> Any:
+    return entry.get(name) if isinstance(entry, Mapping) else getattr(entry, name, None)
 
 
 def _score(entry: Any) -> TokenScore:
-    get = entry.get if isinstance(entry, Mapping) else lambda key, default=None: getattr(entry, key, default)
-    top = get("top") or get("top_logprobs") or ()
-    pairs = tuple((t["token"], t["logprob"]) if isinstance(t, Mapping) else (t.token, t.logprob) for t in top)
-    return TokenScore(get("token"), get("logprob"), pairs)
+    """Returns a token as the library reads it; a missing log probability (JSON has no -inf) counts as -inf."""
+
+    def pair(item: Any) -> tuple[str, float]:
+        logprob = _field(item, "logprob")
+        return str(_field(item, "token") or ""), -math.inf if logprob is None else float(logprob)
+
+    top = _field(entry, "top") or _field(entry, "top_logprobs") or ()
+    return TokenScore(*pair(entry), tuple(map(pair, top)))
 
 
 def _cost(profile: LMProfile, prompt: int | None, completion: int | None, known: float | None) -> float | None:
@@ -72,8 +104,6 @@ def _from_response(response: Any, lm: Any, seconds: float, hit: bool) -> Reply:
         elif kind == "refusal":
             refusals.append(getattr(part, "text", "") or "refused")
         elif kind == "data":
-            import json
-
             texts.append(json.dumps(part.value, ensure_ascii=False))
     used = response.usage
     usage = CallUsage(
@@ -86,7 +116,13 @@ def _from_response(response: Any, lm: Any, seconds: float, hit: bool) -> Reply:
         cache_hits=int(hit),
     )
     tokens = tuple(map(_score, response.logprobs or ()))
-    return Reply("".join(texts), response.finish_reason, "".join(refusals) or None, response.model, tokens, usage)
+    text, refusal = _valid("".join(texts)), _valid("".join(refusals)) or None
+    return Reply(text, response.finish_reason, refusal, response.model, tokens, usage)
+
+
+def _valid(text: str) -> str:
+    """Replaces lone surrogates, which no file and no server takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _estimate(lm: Any, response: Any) -> float | None:
@@ -121,81 +157,49 @@ def _request(lm: Any, body: Mapping[str, Any]) -> Any | None:
         return None
 
 
+def _awaitable(lm: Any) -> bool:
+    """Tells whether an LM can be awaited; one that only knows `forward` or a sync engine runs in a thread."""
+    from dspy import BaseLM
+
+    if hasattr(lm, "_engine_spec"):
+        return isinstance(lm._engine_spec, str) or getattr(lm, "_async_engine_spec", None) is not None
+    return getattr(type(lm), "aforward", None) is not getattr(BaseLM, "aforward", None)
+
+
 async def _send(lm: Any, config: Mapping[str, Any], messages: Sequence[Message], wanted: Mapping[str, Any]) -> Reply:
-    import dspy
-    from dspy.utils.usage_tracker import UsageTracker
-
-    body = _body(lm, {**config, **wanted}, messages)
-    request = _request(lm, body)
-    rollout = {**getattr(lm, "kwargs", {}), **config}.get("rollout_id")
-    began = time.perf_counter()
+    request = _request(lm, _body(lm, {**config, **wanted}, messages))
+    settings = {key: config[key] for key in ("rollout_id", "cache") if config.get(key) is not None}
+    if settings.get("rollout_id") is None and (rollout := getattr(lm, "kwargs", {}).get("rollout_id")) is not None:
+        settings["rollout_id"] = rollout
+    asynchronous = _awaitable(lm)
     if request is None:
-        extra = {k: v for k, v in {**config, **wanted, "rollout_id": rollout}.items() if v is not None}
-        outputs = await lm.acall(messages=list(messages), **extra)
-        return _from_output(outputs[0], lm, time.perf_counter() - began)
-    extra = {"rollout_id": rollout} if rollout is not None else {}
-    if not lm.cache:
-        response = await lm.acall(request, **extra)
-        return _from_response(response, lm, time.perf_counter() - began, hit=False)
-    # A cached answer is told from a new one only by the usage that DSPy books for it.
-    outer, inner = dspy.settings.usage_tracker, UsageTracker()
-    with dspy.context(usage_tracker=inner):
-        response = await lm.acall(request, **extra)
-    booked = inner.get_total_tokens()
-    if outer is not None:
-        for model, entry in booked.items():
-            outer.add_usage(model, entry)
-    return _from_response(response, lm, time.perf_counter() - began, hit=not booked)
+        settings |= {key: value for key, value in {**config, **wanted}.items() if value is not None}
+        arguments: dict[str, Any] = {"messages": list(messages)}
+    else:
+        arguments = {"prompt": request}
+    entry = None
+    if settings.get("cache", getattr(lm, "cache", False)):
+        entry = await asyncio.to_thread(
+            cache_entry, lm, request, arguments.get("messages"), settings, asynchronous=asynchronous
+        )
+    hit = entry is not None and await asyncio.to_thread(entry.exists)
+    began = time.perf_counter()
+    if asynchronous:
+        answer = await lm.acall(**arguments, **settings)
+    else:
+        answer = await asyncio.to_thread(lm, **arguments, **settings)
+    seconds = time.perf_counter() - began
+    reply = _from_outputs(answer, lm, seconds, hit) if request is None else _from_response(answer, lm, seconds, hit)
+    return replace(reply, cached=entry)
 
 
-def _from_output(output: Any, lm: Any, seconds: float) -> Reply:
+def _from_outputs(outputs: Any, lm: Any, seconds: float, hit: bool) -> Reply:
+    output = outputs[0] if outputs else None
     text = output.get("text") if isinstance(output, Mapping) else output
-    logprobs = output.get("logprobs") if isinstance(output, Mapping) else None
-    content = (logprobs.get("content") if isinstance(logprobs, Mapping) else None) or ()
-    usage = CallUsage(1, None, None, None, seconds, None)
-    return Reply(str(text or ""), None, None, lm.model, tuple(map(_score, content)), usage)
-
-
-def classify(error: Exception) -> Unscored:
-    """Returns the outcome of a call that gave no reply.
-
-    Raises:
-        DeclarationError: The fault lies in the configuration (no key, wrong model): every further call would fail.
-    """
-    from dspy.utils.exceptions import (
-        ContextWindowExceededError,
-        LMAuthError,
-        LMBillingError,
-        LMConfigurationError,
-        LMInvalidRequestError,
-    )
-
-    text = f"{type(error).__name__}: {error}"
-    if isinstance(error, (LMAuthError, LMBillingError, LMConfigurationError)):
-        raise DeclarationError(f"the LM cannot be used: {text}") from error
-    if isinstance(error, ContextWindowExceededError) or "exceed_context_size" in text or "context length" in text:
-        return Unscored("invalid_input", f"the pair and its evidence do not fit the model's context window: {text}")
-    if isinstance(error, LMInvalidRequestError):
-        if any(sign in text for sign in ("content_filter", "content management policy", "ResponsibleAI")):
-            return Unscored("refused", f"the provider's filter refused the request: {text}")
-        if getattr(error, "status", None) == 404:
-            raise DeclarationError(f"the LM cannot be used: {text}") from error
-    return Unscored("infra", text)
-
-
-def _withdrawn(error: Exception, profile: LMProfile, wanted: Mapping[str, Any]) -> bool:
-    """Takes back an ability that the server refuses by name; tells whether the call is worth repeating."""
-    from dspy.utils.exceptions import LMInvalidRequestError, LMUnsupportedFeatureError
-
-    if not isinstance(error, (LMInvalidRequestError, LMUnsupportedFeatureError)):
-        return False
-    text = str(error).casefold()
-    for ability, signs in (("logprobs", ("logprob",)), ("json_schema", ("response_format", "json_schema", "grammar"))):
-        asked = "logprobs" in wanted if ability == "logprobs" else "response_format" in wanted
-        if asked and getattr(profile, ability) and any(sign in text for sign in signs):
-            profile.withdraw(ability, str(error)[:200])
-            return True
-    return False
+    content = _field(_field(output, "logprobs"), "content") or () if isinstance(output, Mapping) else ()
+    known = 0 if hit else None
+    usage = CallUsage(1, known, known, known, seconds, 0.0 if hit else None, cache_hits=int(hit))
+    return Reply(_valid(str(text or "")), None, None, lm.model, tuple(map(_score, content)), usage)
 
 
 async def send(
@@ -205,7 +209,7 @@ async def send(
     *,
     schema: Mapping[str, Any] | None,
     logprobs: bool,
-) -> Reply | Unscored:
+) -> Reply | Failure:
     """Sends one prompt through the LM's gate.
 
     Args:
@@ -216,14 +220,13 @@ async def send(
         logprobs: Ask for token probabilities, where the server returns them.
 
     Returns:
-        The reply, or the outcome of a call that gave none.
+        The reply, or why there is none.
 
     Raises:
         DeclarationError: The LM's configuration is at fault.
     """
-    from dspy.utils.exceptions import LMError
-
-    profile = profile_of(lm)
+    profile = profile_of(lm) if has_profile(lm) else await asyncio.to_thread(profile_of, lm)
+    repeats_before = 0
     while True:
         wanted: dict[str, Any] = {}
         if schema is not None and profile.json_schema:
@@ -231,16 +234,11 @@ async def send(
         if logprobs and profile.logprobs:
             wanted.update(logprobs=True, top_logprobs=profile.top_logprobs)
         try:
-            reply, repeats = await profile.gate.run(lambda sent=wanted: _send(lm, config, messages, sent))  # type: ignore[misc]
-        except LMError as error:
-            if _withdrawn(error, profile, wanted):
+            reply, repeats = await profile.gate.run(partial(_send, lm, config, messages, wanted))
+        except CallFailedError as failed:
+            repeats_before += failed.repeats
+            if withdrawn(failed.error, profile, wanted):
                 continue
-            return classify(error)
-        return _with_retries(reply, repeats)
-
-
-def _with_retries(reply: Reply, repeats: int) -> Reply:
-    if not repeats:
-        return reply
-    usage = reply.usage + CallUsage(retries=repeats)
-    return Reply(reply.text, reply.finish, reply.refusal, reply.model, reply.tokens, usage)
+            why = classify(failed.error)
+            return Failure(why.kind, why.reason, why.raw, CallUsage(retries=repeats_before))
+        return replace(reply, usage=reply.usage + CallUsage(retries=repeats_before + repeats))

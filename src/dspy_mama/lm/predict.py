@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import dspy
 
+from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.event_loop import run_sync
 from dspy_mama.core.outcomes import Outcome, Scored, Unscored
 from dspy_mama.core.reading import is_refusal, read_fields, strip_reasoning
-from dspy_mama.lm.exchange import Reply, send
+from dspy_mama.lm.exchange import Failure, Reply, send
 from dspy_mama.lm.prompt import Message, messages_for, reask_messages
 from dspy_mama.lm.schema import FieldSpec, field_specs, json_schema, restrict
 from dspy_mama.lm.token_probability import label_probability
@@ -52,19 +54,20 @@ def _fault_of(reply: Reply) -> Unscored | None:
     return None
 
 
-def read_reply(reply: Reply, specs: Sequence[FieldSpec]) -> dict[str, Outcome[Any]]:
+def read_reply(reply: Reply, specs: Sequence[FieldSpec], material: str = "") -> dict[str, Outcome[Any]]:
     """Reads each field of a reply.
 
     Args:
         reply: The reply.
         specs: The fields that were asked for.
+        material: What the LM was shown: an object that it quotes from there is not read.
 
     Returns:
         An outcome per field; a field that is not required is `Scored(())` when it is missing.
     """
     answer, _ = strip_reasoning(reply.text)
     names = [spec.name for spec in specs]
-    found = read_fields(answer, names)
+    found = read_fields(answer, names, material)
     whole = _fault_of(reply)
     if found is None and whole is None:
         kind = "refused" if is_refusal(answer) else "parse"
@@ -143,6 +146,11 @@ class StructuredPredict(dspy.Predict):
             DeclarationError: No LM is set, or its configuration is at fault.
         """
         kwargs = {name: value for name, value in kwargs.items() if value is not None}
+        if not isinstance(kwargs.get("lm") or self.lm or dspy.settings.lm, dspy.BaseLM):
+            raise DeclarationError(
+                f"no LM for the role {self.role!r}: call dspy.configure(lm=dspy.LM(...)), or give the program "
+                f"lms={{{self.role!r}: dspy.LM(...)}}"
+            )
         lm, config, signature, demos, inputs = self._forward_preprocess(**kwargs)
         specs = restrict(field_specs(signature), choices or {})
         messages = messages_for(signature, demos, inputs, specs, self.last)
@@ -164,21 +172,29 @@ class StructuredPredict(dspy.Predict):
     ) -> Reading:
         schema, wants = json_schema(specs), self.logprobs and any(s.kind == "bool" for s in specs)
         reply = await send(lm, config, messages, schema=schema, logprobs=wants)
-        if isinstance(reply, Unscored):
-            return Reading({s.name: reply for s in specs}, usage=CallUsage())
-        first = self._read(reply, specs)
-        again = self._reask(lm, config, messages, reply, first, specs)
-        if again is None:
-            return first
-        second = await send(lm, again[1], again[0], schema=schema, logprobs=wants)
-        if isinstance(second, Unscored):
-            return first
-        return self._merge(first, self._read(second, specs))
+        if isinstance(reply, Failure):
+            why = Unscored(reply.kind, reply.reason, reply.raw)
+            return Reading({s.name: why for s in specs}, usage=reply.usage)
+        material = messages[-1]["content"]
+        reading = self._read(reply, specs, material)
+        replies = [reply]
+        again = self._reask(lm, config, messages, reply, reading, specs)
+        if again is not None:
+            second = await send(lm, again[1], again[0], schema=schema, logprobs=wants)
+            if isinstance(second, Failure):
+                reading = replace(reading, usage=reading.usage + second.usage)
+            else:
+                replies.append(second)
+                reading = self._merge(reading, self._read(second, specs, material))
+        if any(isinstance(outcome, Unscored) for outcome in reading.outcomes.values()):
+            for unreadable in replies:
+                await asyncio.to_thread(unreadable.forget)
+        return reading
 
-    def _read(self, reply: Reply, specs: Sequence[FieldSpec]) -> Reading:
+    def _read(self, reply: Reply, specs: Sequence[FieldSpec], material: str) -> Reading:
         labels = [spec.name for spec in specs if spec.kind == "bool"]
         probabilities = {name: label_probability(reply.tokens, name) if reply.tokens else None for name in labels}
-        return Reading(read_reply(reply, specs), probabilities, reply.usage, reply.model)
+        return Reading(read_reply(reply, specs, material), probabilities, reply.usage, reply.model)
 
     @staticmethod
     def _reask(

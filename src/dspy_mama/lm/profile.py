@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dspy_mama.lm.gate import Gate
+from dspy_mama.lm.privacy import keep_local
 
 logger = logging.getLogger(__name__)
 _ATTRIBUTE = "mama_profile"
@@ -55,10 +56,22 @@ def is_reasoning_model(model: str) -> bool:
 
 def probe(lm: Any) -> LMProfile:
     """Returns a profile from what DSPy knows of an LM's abilities; unknown counts as no."""
-    params: set[str] = set(getattr(lm, "supported_params", ()) or ())
-    schema = bool(getattr(lm, "supports_response_schema", False)) and "response_format" in params
+    from dspy.utils.exceptions import LMError
+
+    keep_local()
+    try:
+        params: set[str] = set(getattr(lm, "supported_params", ()) or ())
+        schema = bool(getattr(lm, "supports_response_schema", False)) and "response_format" in params
+    except (LMError, ImportError) as error:  # the call itself will say what is wrong with this model
+        logger.debug("no capabilities known of %s: %s", getattr(lm, "model", lm), error)
+        return LMProfile()
     logprobs = "logprobs" in params and not is_reasoning_model(str(getattr(lm, "model", "")))
     return LMProfile(json_schema=schema, logprobs=logprobs)
+
+
+def has_profile(lm: Any) -> bool:
+    """Tells whether an LM's profile is known already; making one may read model catalogues from disk."""
+    return isinstance(getattr(lm, _ATTRIBUTE, None), LMProfile)
 
 
 def profile_of(lm: Any) -> LMProfile:

@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dspy_mama.core.outcomes import UNDETERMINED
+from dspy_mama.core.reading import read_bool, read_probability
 from dspy_mama.core.untrusted import neutralise
 from dspy_mama.lm.schema import FieldSpec
 
@@ -54,10 +56,19 @@ def user_message(
     return "\n\n".join(parts) + (f"\n\n{tail}" if tail else "") + "\n\nReply with the JSON object."
 
 
-def _shown(spec: FieldSpec, value: Any) -> Any:
-    if spec.kind == "probability":
-        return {"noul": float(getattr(value, "probability", None) or bool(value))}
-    return bool(value) if spec.kind == "bool" else value
+def _shown(spec: FieldSpec, value: Any) -> Any | None:
+    """Returns a demonstration's value as a reply would state it, or None where it cannot be read."""
+    if spec.kind not in ("bool", "probability"):
+        return value
+    if not isinstance(value, Mapping) and hasattr(value, "model_dump"):
+        value = value.model_dump()
+    stated = read_probability(value.get("probability")) if isinstance(value, Mapping) else None
+    label = read_bool(value.get("value") if isinstance(value, Mapping) else value)
+    if spec.kind == "bool":
+        return label
+    if stated is None and label is not None:
+        stated = float(label)
+    return None if stated is None else {"noul": stated}
 
 
 def demo_messages(
@@ -66,10 +77,11 @@ def demo_messages(
     """Returns demonstrations as turns; one without any usable output field is left out."""
     turns: list[Message] = []
     for demo in demos:
-        known = {s.name: s for s in specs if demo.get(s.name) is not None and repr(demo[s.name]) != "UNDETERMINED"}
-        if not known:
+        given = [spec for spec in specs if demo.get(spec.name) is not None and demo[spec.name] is not UNDETERMINED]
+        shown = {spec.name: _shown(spec, demo[spec.name]) for spec in given}
+        reply = {name: value for name, value in shown.items() if value is not None}
+        if not reply:
             continue
-        reply = {name: _shown(spec, demo[name]) for name, spec in known.items()}
         turns.append({"role": "user", "content": user_message(signature, dict(demo), specs, last)})
         turns.append({"role": "assistant", "content": json.dumps(reply, ensure_ascii=False, default=str)})
     return turns
@@ -97,4 +109,8 @@ def reask_messages(messages: Sequence[Message], reply: str, problems: Mapping[st
         "Your reply could not be used. These fields are missing or not in the required form:\n"
         f"{faults}\nReply again with the whole JSON object and nothing else."
     )
-    return [*messages, {"role": "assistant", "content": reply[:4000] or "(empty)"}, {"role": "user", "content": ask}]
+    return [
+        *messages,
+        {"role": "assistant", "content": neutralise(reply[:4000]) or "(empty)"},
+        {"role": "user", "content": ask},
+    ]

@@ -33,6 +33,7 @@ class FieldSpec:
         limit: Characters of a text, or items of a list.
         options: The closed set of an `enum` field, or of a `numbers` field's items.
         required: Whether a reply without it is asked for again.
+        aliases: Other spellings of an `enum`'s options, as (spelling, option).
     """
 
     name: str
@@ -41,6 +42,7 @@ class FieldSpec:
     limit: int = TEXT_LIMIT
     options: tuple[Any, ...] = ()
     required: bool = True
+    aliases: tuple[tuple[str, Any], ...] = ()
 
     def read(self, value: Any) -> Any | None:
         """Returns the field's value, or None where it cannot be read."""
@@ -52,7 +54,8 @@ class FieldSpec:
             return read_probability(value)
         text = read_text(value)
         if self.kind == "enum" and text is not None:
-            folded = {str(option).casefold(): option for option in self.options}
+            pairs = (*self.aliases, *((str(option), option) for option in self.options))
+            folded = {spelling.casefold(): option for spelling, option in pairs}
             return folded.get(text.casefold().strip(".*`\"' "))
         return text
 
@@ -106,8 +109,9 @@ def _kind_of(name: str, annotation: Any) -> tuple[Kind, tuple[Any, ...]]:
 def field_specs(signature: Any) -> tuple[FieldSpec, ...]:
     """Returns the specifications of a signature's output fields, in order.
 
-    Limits come from `OutputField(..., max_length=N)`. A list of numbers is never asked for again: citing nothing is
-    an answer.
+    Limits come from `OutputField(..., max_length=N)`, other spellings of a `Literal`'s options from
+    `with_updated_fields(name, aliases={spelling: option})`. A list of numbers is never asked for again: citing
+    nothing is an answer.
 
     Raises:
         DeclarationError: A field has a type that this library does not read.
@@ -120,7 +124,9 @@ def field_specs(signature: Any) -> tuple[FieldSpec, ...]:
         limit = limits[0] if limits else ITEM_LIMIT if kind == "numbers" else TEXT_LIMIT
         desc = extra.get("desc", "")
         desc = "" if desc == f"${{{name}}}" else desc
-        specs.append(FieldSpec(name, kind, desc, limit, options, kind != "numbers"))
+        specs.append(
+            FieldSpec(name, kind, desc, limit, options, kind != "numbers", tuple(extra.get("aliases", {}).items()))
+        )
     return tuple(specs)
 
 

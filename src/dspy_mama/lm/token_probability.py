@@ -22,6 +22,10 @@ class TokenScore(NamedTuple):
     top: tuple[tuple[str, float], ...]
 
 
+NOT_GIVEN = -1000.0
+"""Servers write -9999 or so for a probability that they do not report; no real one is that small."""
+
+
 def _side(token: str) -> bool | None:
     """Tells which label a token begins: ` true`, `True` and `tr` are True; an ambiguous or other token is None."""
     text = token.strip().strip('"').casefold()
@@ -30,6 +34,11 @@ def _side(token: str) -> bool | None:
     if text and text[:5] == "false"[: len(text[:5])]:
         return False
     return None
+
+
+def is_label_piece(token: str) -> bool:
+    """Tells whether a token could be, or begin, the value of a boolean field."""
+    return _side(token) is not None
 
 
 def _place(tokens: Sequence[TokenScore], name: str) -> int | None:
@@ -64,8 +73,8 @@ def label_probability(tokens: Sequence[TokenScore], name: str) -> float | None:
     if index is None:
         return None
     score = tokens[index]
-    seen = {text: logprob for text, logprob in score.top if math.isfinite(logprob)}
-    if math.isfinite(score.logprob):
+    seen = {text: logprob for text, logprob in score.top if NOT_GIVEN < logprob < math.inf}
+    if NOT_GIVEN < score.logprob < math.inf:
         seen.setdefault(score.token, score.logprob)
     mass = {True: 0.0, False: 0.0}
     for text, logprob in seen.items():
