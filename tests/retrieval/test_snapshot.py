@@ -40,7 +40,7 @@ def test_the_ranking_equals_a_full_sort_also_with_ties(count, seed, distinct, re
     scope = Scope(jurisdictions=("JP",), languages=("en", "ja"))
     snapshot = Snapshot.of(header(count), passages, vectors, scope)
     query = np.array([1, 0, 0, 0], dtype=np.float32)
-    scores = {p.id: float(s) for p, s in zip(snapshot.passages, snapshot.vectors @ query, strict=True)}
+    scores = {p.id: float(v[0]) for p, v in zip(snapshot.passages, snapshot.vectors, strict=True)}  # query = first axis
     ranked = snapshot.ranked(query, 0.0)
     for domain in DOMAINS:
         inside = [p for p in passages if domain in p.domains and p.jurisdiction == "JP" and scores[p.id] >= 0]
@@ -66,3 +66,14 @@ def test_what_is_out_of_scope_is_not_even_kept(scope, field, value):
 def test_a_scope_without_passages_finds_nothing():
     snapshot = Snapshot.of(header(5), *index(5, 1, 5), Scope(jurisdictions=("DE",)))
     assert list(snapshot.ranked(np.ones(4, dtype=np.float32), -1)("legal")) == []
+
+
+def test_numpy_1_and_2_rank_alike(monkeypatch):
+    passages, vectors = index(300, 7, 300)
+    snapshot = Snapshot.of(header(300), passages, vectors, Scope())
+    query = vectors[5]
+    newer = [(p.id, p.score) for p in snapshot.ranked(query, -1.0)("legal")]
+    monkeypatch.delattr(np, "vecdot", raising=False)
+    older = [(p.id, p.score) for p in snapshot.ranked(query, -1.0)("legal")]
+    assert [id for id, _ in older] == [id for id, _ in newer]
+    np.testing.assert_allclose([s for _, s in older], [s for _, s in newer], atol=2e-6)

@@ -52,7 +52,7 @@ def cut_to_tokens(text: str, budget: int, *, whole_sentences: bool = False) -> s
     if _estimate(text) <= budget:
         return text
     limit = _characters_within(text, budget - _MARK_TOKENS)
-    ends = sentence_ends(text)
+    ends = _ends(text)
     fitting = bisect_right(ends, limit)
     if fitting:
         return text[: ends[fitting - 1]].rstrip() + CUT_MARK
@@ -93,13 +93,20 @@ def within_budget(passages: Iterable[Passage], budget: int, limit: int) -> tuple
     return tuple(chosen)
 
 
+@lru_cache(maxsize=2048)
+def _ends(text: str) -> tuple[int, ...]:
+    """Returns the sentence ends; kept, since the same passages are cut again and again."""
+    return tuple(sentence_ends(text))
+
+
 def _characters_within(text: str, tokens: float) -> int:
-    """Returns the length of the longest beginning within an estimate, found by halving."""
-    low, high = 0, len(text)
+    """Returns the length of the longest beginning within an estimate, found by halving what is not yet weighed."""
+    low, high, left = 0, len(text), tokens
     while low < high:
         middle = (low + high + 1) // 2
-        if _weigh(text[:middle]) <= tokens:
-            low = middle
+        weight = _weigh(text[low:middle])
+        if weight <= left:
+            low, left = middle, left - weight
         else:
             high = middle - 1
     return low

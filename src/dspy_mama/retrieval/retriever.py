@@ -124,7 +124,7 @@ class ChromaRetriever:
 
     def _warn_of_language(self, query: str, snapshot: Snapshot) -> None:
         """Says once that a search must cross languages: few embedders do that well."""
-        if self._warned or snapshot.languages & _CJK_LANGUAGES and snapshot.languages - _CJK_LANGUAGES:
+        if self._warned or (snapshot.languages & _CJK_LANGUAGES and snapshot.languages - _CJK_LANGUAGES):
             return
         if snapshot.languages and is_cjk(query) != bool(snapshot.languages & _CJK_LANGUAGES):
             self._warned = True
