@@ -14,6 +14,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from dspy_mama.core.untrusted import neutralise
+
 # <think>, [THINK], ◁think▷ and <|begin_of_thought|>: the marks of the common reasoning models.
 _THINK = r"think|thinking|thought|reasoning|reflection|scratchpad"
 _OPEN = rf"(?:<(?:\|begin_of_)?|\[|◁)({_THINK})\b[^>\]▷]*[>\]▷]"
@@ -137,11 +139,18 @@ def _objects(text: str) -> list[str]:
     return spans
 
 
-def _marked(text: str, names: Sequence[str]) -> dict[str, Any] | None:
+def _marked(text: str, names: Sequence[str], material: str) -> dict[str, Any] | None:
     """Reads `[[ ## field ## ]]` sections at line starts, the format of chat-tuned programs."""
-    parts = _MARKER.split(text)
-    pairs = [(n, v.strip()) for n, v in zip(parts[1::2], parts[2::2], strict=True) if n in names]
+    marks = list(_MARKER.finditer(text))
+    ends = [*(mark.start() for mark in marks[1:]), len(text)][: len(marks)]
+    own = [(m, end) for m, end in zip(marks, ends, strict=True) if not _quoted(text[m.start() : end], material)]
+    pairs = [(mark.group(1), text[mark.end() : end].strip()) for mark, end in own if mark.group(1) in names]
     return _unique(pairs) if pairs else None
+
+
+def _quoted(span: str, material: str) -> bool:
+    """Tells whether a part of a reply stands in the material, where control sequences are broken."""
+    return bool(material) and neutralise(span).strip() in material
 
 
 def read_fields(text: str, names: Sequence[str], material: str = "") -> dict[str, Any] | None:
@@ -150,15 +159,15 @@ def read_fields(text: str, names: Sequence[str], material: str = "") -> dict[str
     Args:
         text: Reply without reasoning blocks.
         names: Fields that are asked for.
-        material: What the LM was shown. An object within prose that stands in it word for word is a quotation, not
-            the LM's own verdict.
+        material: What the LM was shown. An object within prose, or a marked section, that stands in it word for word
+            is a quotation, not the LM's own verdict.
 
     Returns:
         The raw values of the fields found, or None where there is no readable object. A field that is stated twice
         with different values is left out.
     """
     whole = _load(text.strip())
-    own = [span for span in _objects(text) if span not in material]
+    own = [span for span in _objects(text) if not _quoted(span, material)]
     found = [whole] if whole is not None else [o for o in map(_load, own) if o is not None]
     merged: list[tuple[str, Any]] = []
     for candidate in found:
@@ -169,7 +178,7 @@ def read_fields(text: str, names: Sequence[str], material: str = "") -> dict[str
                 break
             inner = only
         merged.extend((str(key).strip(), value) for key, value in inner.items() if str(key).strip() in names)
-    fields = _unique(merged) if merged else _marked(text, names)
+    fields = _unique(merged) if merged else _marked(text, names, material)
     if fields is None:
         return None if not found else {}
     return {key: value for key, value in fields.items() if value is not _CONFLICT}

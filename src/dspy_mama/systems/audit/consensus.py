@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from dspy_mama.core.cases import DOMAINS
 from dspy_mama.lm.predict import StructuredPredict, reading_of
@@ -15,8 +15,15 @@ from dspy_mama.systems.audit.signatures import (
     ReachConsensus,
     ReachConsensusAlone,
     ReachConsensusEnhanced,
+    ReachConsensusEnhancedFromPassages,
     ReachConsensusFromPassages,
 )
+
+PROMPTS: Final[dict[str, tuple[Any, Any]]] = {
+    "base": (ReachConsensus, ReachConsensusFromPassages),
+    "enhanced": (ReachConsensusEnhanced, ReachConsensusEnhancedFromPassages),
+}
+"""Prompt without and with passages."""
 
 LABELS = tuple(f"{domain}_risk" for domain in DOMAINS)
 
@@ -43,11 +50,10 @@ class ConsensusJudge(PhaseModule):
         """
         super().__init__()
         self.evidence = evidence if with_verification else "notes"
-        signature: Any = ReachConsensusEnhanced if prompt == "enhanced" else ReachConsensus
+        notes, passages = PROMPTS[prompt]
+        signature: Any = notes if self.evidence == "notes" else passages
         if not with_verification:
             signature = ReachConsensusAlone
-        elif self.evidence != "notes":
-            signature = ReachConsensusFromPassages
         if probability == "stated":
             signature = with_stated_probability(signature, LABELS)
         self.judge = StructuredPredict(signature, role="judge", logprobs=probability == "token")

@@ -80,6 +80,10 @@ def build_program(
     Raises:
         DeclarationError: The settings contradict one another.
     """
+    if system.evidence != "notes" and system.context == "none":
+        raise DeclarationError(
+            f"system.evidence={system.evidence} shows MA3 passages, but system.context=none has none"
+        )
     knowledge = ablation.knowledge and system.context != "none"
     if knowledge and retriever is None:
         retriever = ShippedRetriever(context=system.context, jurisdictions=system.jurisdictions)
@@ -95,7 +99,7 @@ def build_program(
         router=build_router(system.router, roles=ablation.roles),
         initial=initial,
         verification=verification,
-        consensus=_consensus(system, ablation, common),
+        consensus=_consensus(system, ablation, common, system.evidence if knowledge else "notes"),
         retriever=retriever if knowledge and retriever is not None else NullRetriever(),
         query=system.query,
         thresholds=system.thresholds,
@@ -103,13 +107,15 @@ def build_program(
     )
 
 
-def _consensus(system: SystemSettings, ablation: AblationSettings, common: Mapping[str, Any]) -> PhaseModule:
+def _consensus(
+    system: SystemSettings, ablation: AblationSettings, common: Mapping[str, Any], evidence: str
+) -> PhaseModule:
     if not ablation.consensus:
         return NullPhase()
     if system.consensus == "majority":
         return MajorityVote()
     return ConsensusJudge(
-        prompt=system.judge_prompt, evidence=system.evidence, with_verification=ablation.verification, **common
+        prompt=system.judge_prompt, evidence=evidence, with_verification=ablation.verification, **common
     )
 
 

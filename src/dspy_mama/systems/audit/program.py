@@ -16,7 +16,7 @@ from dspy_mama.core.ports import Retriever
 from dspy_mama.lm.predict import StructuredPredict
 from dspy_mama.settings import AblationSettings, SystemSettings
 from dspy_mama.systems.audit.phase import PhaseModule
-from dspy_mama.systems.audit.rules import cut, name_of, needs_review
+from dspy_mama.systems.audit.rules import collect, cut, name_of, needs_review
 from dspy_mama.systems.audit.schema import Evidence, PhaseResult, RoleAssignment
 
 ROLES = ("router", "assessor", "verifier", "judge")
@@ -172,13 +172,14 @@ class RiskAuditor(dspy.Module):
         finally:
             for task in (search, routing):
                 task.cancel()
+            # Also takes the error of a task that failed beside another: asyncio reports unseen ones.
+            await asyncio.gather(search, routing, return_exceptions=True)
 
     def _prediction(self, roles: RoleAssignment, phases: Mapping[str, PhaseResult]) -> dspy.Prediction:
         name = list(phases)[-1]
         last = phases[name]
-        final = PhaseResult(
-            *(cut(last.verdict(domain), self.thresholds.get(domain)) for domain in DOMAINS), last.usage, last.model
-        )
+        cuts = collect({domain: cut(last.verdict(domain), self.thresholds.get(domain)) for domain in DOMAINS})
+        final = PhaseResult(*cuts, last.usage, last.model)
         fields: dict[str, Any] = {}
         for domain in DOMAINS:
             verdict = final.verdict(domain)

@@ -50,6 +50,7 @@ def _routing(roles: RoleAssignment) -> dict[str, Any]:
         "definition": roles.definition,
         "source": roles.source,
         "source_verified": roles.source_verified,
+        "scope": None if roles.origin == "none" else "agnostic" if roles.origin == "agnostic" else "case",
         "origin": roles.origin,
         "outcome": outcome.kind if isinstance(outcome, Unscored) else "scored" if isinstance(outcome, Scored) else None,
     }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import threading
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -77,7 +78,11 @@ class SpecialistTable:
     def _load(path: Path) -> dict[str, dict[str, str]]:
         try:
             rows = json.loads(path.read_text(encoding="utf-8"))
-            return {str(key): {str(k): str(v) for k, v in row.items()} for key, row in rows.items()}
+            kept = {str(key): {str(k): str(v) for k, v in row.items() if v is not None} for key, row in rows.items()}
+            nameless = [key for key, row in kept.items() if not row.get("specialty", "").strip()]
+            if nameless:
+                raise ValueError(f"entry {nameless[0]!r} has no specialty")
+            return kept
         except (OSError, ValueError, AttributeError) as error:
             fault = Fault(None, None, f"not a table of specialists ({error}); delete it or name another file")
             raise DataError(str(path), [fault]) from error
@@ -98,7 +103,11 @@ class SpecialistTable:
         )  # fmt: skip
 
     def add(self, question: str, found: RoleAssignment) -> None:
-        """Stores an assignment."""
+        """Stores an assignment.
+
+        Raises:
+            DeclarationError: The file cannot be written.
+        """
         if found.specialty is None:
             return
         row = {"specialty": found.specialty, "definition": found.definition, "source": found.source}
@@ -106,10 +115,13 @@ class SpecialistTable:
             self._rows[question_key(question)] = row
             if self._path is None:
                 return
-            self._path.parent.mkdir(parents=True, exist_ok=True)
             draft = self._path.with_suffix(self._path.suffix + ".part")
-            draft.write_text(json.dumps(self._rows, ensure_ascii=False, indent=1, sort_keys=True), encoding="utf-8")
-            draft.replace(self._path)
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                draft.write_text(json.dumps(self._rows, ensure_ascii=False, indent=1, sort_keys=True), encoding="utf-8")
+                draft.replace(self._path)
+            except OSError as error:
+                raise DeclarationError(f"system.router.table: {self._path} cannot be written ({error})") from error
 
 
 def read_mapping(path: str | Path) -> dict[str, RoleAssignment]:
@@ -124,18 +136,24 @@ def read_mapping(path: str | Path) -> dict[str, RoleAssignment]:
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8-sig")
-        rows = json.loads(text) if file.suffix == ".json" else list(csv.DictReader(text.splitlines(keepends=True)))
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+        plain = file.suffix.lower() == ".json"
+        rows = json.loads(text) if plain else list(csv.DictReader(io.StringIO(text, newline="")))
+    except UnicodeDecodeError as error:
+        raise DataError(str(file), [Fault(None, None, f"is not UTF-8 ({error}); save it as UTF-8")]) from error
+    except (OSError, ValueError, csv.Error) as error:
         raise DataError(str(file), [Fault(None, None, f"cannot be read ({error})")]) from error
-    faults, found = [], {}
-    for number, row in enumerate(rows if isinstance(rows, list) else [], 2):
+    faults: list[Fault] = []
+    found: dict[str, RoleAssignment] = {}
+    for number, row in enumerate(rows if isinstance(rows, list) else [], 1 if plain else 2):
         if not isinstance(row, dict) or not str(row.get("question") or "").strip():
             faults.append(Fault(number, "question", "is missing"))
         elif not str(row.get("specialty") or "").strip():
             faults.append(Fault(number, "specialty", "is missing"))
         else:
-            name = str(row["specialty"]).strip()
-            found[question_key(str(row["question"]))] = RoleAssignment(
+            name, key = str(row["specialty"]).strip(), question_key(str(row["question"]))
+            if key in found and found[key].specialty != name:
+                faults.append(Fault(number, "specialty", f"{name!r}, but an earlier row sends this question elsewhere"))
+            found[key] = RoleAssignment(
                 name, str(row.get("definition") or ""), str(row.get("source") or ""), True, "mapping", Scored(name)
             )
     if faults or not found:
@@ -156,12 +174,19 @@ class SpecialistRouter(PhaseModule):
             specialties: Allow-list; None = open vocabulary.
             table: Where assignments are kept; None = in memory.
             mapping: Curated assignments by question key, which come first.
+
+        Raises:
+            DeclarationError: The mapping names a specialty that the allow-list does not permit.
         """
         super().__init__()
         signature: Any = RouteQuestion
         if specialties is not None:
-            closed = Literal[specialties.names]  # type: ignore[valid-type]
-            signature = signature.with_updated_fields("specialty", type_=closed)
+            closed: Any = Literal.__getitem__(specialties.names)
+            signature = signature.with_updated_fields("specialty", type_=closed, aliases=dict(specialties.aliases))
+            named = {found.specialty for found in (mapping or {}).values() if found.specialty}
+            wrong = sorted(name for name in named if specialties.resolve(name) is None)
+            if wrong:
+                raise DeclarationError(f"system.router.mapping names specialties that are not in allow_list: {wrong}")
         self.specialties = specialties
         self.table = table or SpecialistTable()
         self.mapping = dict(mapping or {})
@@ -169,13 +194,13 @@ class SpecialistRouter(PhaseModule):
 
     async def aforward(self, question: str) -> RoleAssignment:
         """Returns the assignment; its specialty is None where the reply could not be read."""
-        curated = self.mapping.get(question_key(question)) or self.table.find(question)
-        if curated is not None:
-            return curated
+        known = self._permitted(self.mapping.get(question_key(question)) or self.table.find(question))
+        if known is not None:
+            return known
         prediction = await self.route.acall(question=question)
         reading = reading_of(prediction)
         found = RoleAssignment(
-            self._permitted(reading.value("specialty")),
+            reading.value("specialty"),
             reading.value("definition") or "",
             reading.value("source") or "",
             origin="lm",
@@ -186,10 +211,12 @@ class SpecialistRouter(PhaseModule):
         self.table.add(question, found)
         return found
 
-    def _permitted(self, name: str | None) -> str | None:
-        if name is None or self.specialties is None:
-            return name
-        return self.specialties.resolve(name)
+    def _permitted(self, known: RoleAssignment | None) -> RoleAssignment | None:
+        """Returns a known assignment under its permitted name; None where the table is from a wider vocabulary."""
+        if known is None or known.specialty is None or self.specialties is None:
+            return known
+        name = self.specialties.resolve(known.specialty)
+        return None if name is None else replace(known, specialty=name, outcome=Scored(name))
 
 
 class AgnosticRouter(PhaseModule):

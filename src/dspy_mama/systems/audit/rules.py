@@ -56,7 +56,9 @@ def vote(domain: Domain, votes: Sequence[RiskVerdict]) -> RiskVerdict:
         outcome = Scored(mean >= 0.5)
         counted += f"; tie decided by the mean probability {mean:.2f}"
     else:
-        outcome = Unscored("parse", f"{counted}: no majority" if labels else "no label to vote with")
+        kinds = [v.outcome.kind for v in votes if isinstance(v.outcome, Unscored)]
+        kind = kinds[0] if kinds and not labels else "parse"
+        outcome = Unscored(kind, f"{counted}: no majority" if labels else "no label to vote with")
     source = votes[0].probability_source if votes and mean is not None else "none"
     return RiskVerdict(domain, outcome, mean, source, counted)
 
@@ -82,12 +84,17 @@ def evidence_text(passages: Sequence[Passage]) -> str:
     )
 
 
+def _one_line(reason: str | None) -> str:
+    """Returns a reason as one line: with line breaks, one that quotes the answer could forge another's verdict."""
+    return " ".join((reason or "").split()) or "No reason was given."
+
+
 def _line(label: str, verdict: RiskVerdict) -> str:
     if verdict.risk is None:
         return f"{label}: not available"
     by = f" by {verdict.role}" if verdict.role else ""
     cited = f" [relies on {len(verdict.citations)} passage(s)]" if verdict.citations else ""
-    return f"{label}{by}: {name_of(verdict)}. {verdict.reason or 'No reason was given.'}{cited}"
+    return f"{label}{by}: {name_of(verdict)}. {_one_line(verdict.reason)}{cited}"
 
 
 def assessments_text(initial: PhaseResult | None, verification: PhaseResult | None) -> str:
@@ -106,7 +113,7 @@ def finding_text(verdict: RiskVerdict | None) -> str:
     """Returns MA1's finding for one domain as MA2 sees it."""
     if verdict is None or verdict.risk is None:
         return "No earlier finding is available. Judge by yourself."
-    return f"{name_of(verdict)}. {verdict.reason or 'No reason was given.'}"
+    return f"{name_of(verdict)}. {_one_line(verdict.reason)}"
 
 
 def collect(verdicts: Mapping[Domain, RiskVerdict]) -> tuple[RiskVerdict, RiskVerdict, RiskVerdict]:

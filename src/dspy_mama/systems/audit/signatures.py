@@ -154,7 +154,16 @@ class ReachConsensusAlone(_Consensus):
     )
 
 
-class ReachConsensusFromPassages(ReachConsensusEnhanced):
-    __doc__ = ReachConsensusEnhanced.__doc__ + " Use the passages under evidence as well."
+_PASSAGES: Final = " Use the passages under evidence as well."
 
-    evidence: str = dspy.InputField(desc="numbered passages from reference documents, by domain")
+
+class ReachConsensusFromPassages(ReachConsensus):
+    __doc__ = f"{ReachConsensus.__doc__}{_PASSAGES}"
+
+    evidence: str = dspy.InputField(desc="numbered passages from reference documents")
+
+
+class ReachConsensusEnhancedFromPassages(ReachConsensusEnhanced):
+    __doc__ = f"{ReachConsensusEnhanced.__doc__}{_PASSAGES}"
+
+    evidence: str = dspy.InputField(desc="numbered passages from reference documents")

@@ -13,11 +13,15 @@ from dspy_mama.lm.stated import with_stated_probability
 from dspy_mama.lm.usage import CallUsage, total
 from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.readings import verdict_from
+from dspy_mama.systems.audit.routing import GENERAL_SPECIALTY
 from dspy_mama.systems.audit.rules import collect, evidence_text, finding_text, resolve_citations
 from dspy_mama.systems.audit.schema import Evidence, PhaseResult, RiskVerdict, RoleAssignment
 from dspy_mama.systems.audit.signatures import RISK_DEFINITIONS, VerifyDomain, VerifyDomainWithEvidence
 
 GENERAL_ROLE = "general assessor"
+
+LONGEST_SPECIALTY = 60
+"""Characters of a specialty in a prompt: it comes from a reply, and servers without schemas bound nothing."""
 
 
 def role_of(domain: Domain, assignment: RoleAssignment, *, professional: bool) -> str:
@@ -25,7 +29,8 @@ def role_of(domain: Domain, assignment: RoleAssignment, *, professional: bool) -
     if not professional:
         return GENERAL_ROLE
     if domain == "medical":
-        return f"medical specialist ({assignment.specialty or 'General medicine'})"
+        specialty = " ".join((assignment.specialty or GENERAL_SPECIALTY).split())[:LONGEST_SPECIALTY]
+        return f"medical specialist ({specialty})"
     return {"ethical": "medical ethicist", "legal": "lawyer for medical and pharmaceutical law"}[domain]
 
 
