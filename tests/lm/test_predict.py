@@ -260,6 +260,12 @@ def test_the_trace_sees_an_ordinary_predictor():
     assert prediction.risk is True
 
 
+async def test_a_program_inside_a_stream_still_reads_whole_replies():
+    predictor = judge(scripted_lm(lambda request: GOOD))
+    chunks = [chunk async for chunk in dspy.streamify(predictor)(**PAIR)]
+    assert chunks[-1].risk is True
+
+
 def test_field_limits_and_options_are_in_the_schema_that_is_sent():
     lm = scripted_lm(lambda request: GOOD)
     judge(lm)(**PAIR)

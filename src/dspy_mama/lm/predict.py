@@ -128,6 +128,12 @@ class StructuredPredict(dspy.Predict):
         self.last = tuple(last)
         field_specs(self.signature)
 
+    def reset(self) -> None:
+        """Drops what was learned and keeps the LM: it is bound to the role, and optimisers reset every copy."""
+        lm = getattr(self, "lm", None)
+        super().reset()
+        self.lm = lm
+
     def forward(self, **kwargs: Any) -> dspy.Prediction:
         """Runs `aforward` to its end."""
         return run_sync(self.aforward(**kwargs))
@@ -154,7 +160,8 @@ class StructuredPredict(dspy.Predict):
         lm, config, signature, demos, inputs = self._forward_preprocess(**kwargs)
         specs = restrict(field_specs(signature), choices or {})
         messages = messages_for(signature, demos, inputs, specs, self.last)
-        reading = await self._converse(lm, config, messages, specs)
+        with dspy.context(send_stream=None):  # a JSON object is read whole
+            reading = await self._converse(lm, config, messages, specs)
         values = {spec.name: self._native(signature, spec, reading.value(spec.name)) for spec in specs}
         prediction = self._forward_postprocess([values], signature, **inputs)
         object.__setattr__(prediction, "_reading", reading)
