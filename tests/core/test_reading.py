@@ -271,6 +271,11 @@ def test_drafts_inside_reasoning_are_never_read(draft):
     assert read_fields(answer, NAMES) == READ
 
 
+def test_a_heading_in_brackets_is_no_reasoning_block():
+    answer, _ = strip_reasoning(f"[Reasoning]\nThe dose is wrong.\n[Answer]\n{GOOD}")
+    assert read_fields(answer, NAMES) == READ
+
+
 def test_reasoning_is_kept_apart():
     assert strip_reasoning("<think>hm</think>yes") == ("yes", "<think>hm</think>")
 

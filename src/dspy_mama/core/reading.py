@@ -18,11 +18,8 @@ from dspy_mama.core.untrusted import neutralise
 
 # <think>, [THINK], ◁think▷ and <|begin_of_thought|>: the marks of the common reasoning models.
 _THINK = r"think|thinking|thought|reasoning|reflection|scratchpad"
-_OPEN = rf"(?:<(?:\|begin_of_)?|\[|◁)({_THINK})\b[^>\]▷]*[>\]▷]"
-_END = rf"(?:<(?:\|end_of_|/)|\[/|◁/)(?:{_THINK})\s*\|?[>\]▷]"
-_CLOSED_THOUGHT = re.compile(rf"{_OPEN}.*?{_END}", re.S | re.I)
-_OPEN_THOUGHT = re.compile(rf"{_OPEN}.*\Z", re.S | re.I)
-_ORPHAN_END = re.compile(rf"\A.*{_END}", re.S | re.I)
+_OPEN = re.compile(rf"(?:<(?:\|begin_of_)?|◁)(?:{_THINK})\b[^<>▷]{{0,200}}[>▷]|\[think\]", re.I)
+_END = re.compile(rf"(?:<(?:\|end_of_|/)|◁/)(?:{_THINK})\s*\|?[>▷]|\[/think\]", re.I)
 _FINAL_CHANNEL = re.compile(r"\A.*<\|channel\|>\s*final\b[^<]*<\|message\|>", re.S)
 
 _TRUE: Final = frozenset(
@@ -64,6 +61,17 @@ _LONGEST_LITERAL: Final = 50_000
 """Characters up to which single-quoted objects are read: Python's parser is slow, and a longer reply is no answer."""
 
 
+def _without_thoughts(text: str) -> str:
+    kept, place = [], 0
+    while opening := _OPEN.search(text, place):
+        kept.append(text[place : opening.start()])
+        end = _END.search(text, opening.end())
+        place = end.end() if end else len(text)
+    answer = "".join(kept) + text[place:]
+    orphans = list(_END.finditer(answer))  # the chat template had opened the block
+    return answer[orphans[-1].end() :] if orphans else answer
+
+
 def strip_reasoning(text: str) -> tuple[str, str]:
     """Splits a reply into its answer and its reasoning blocks (`<think>` and its kin).
 
@@ -77,9 +85,7 @@ def strip_reasoning(text: str) -> tuple[str, str]:
     if text.lstrip().startswith("{") and _load(text.strip()) is not None:
         return text.strip(), ""
     answer = _FINAL_CHANNEL.sub("", text)
-    answer = _CLOSED_THOUGHT.sub("", answer)
-    answer = _ORPHAN_END.sub("", answer)
-    answer = _OPEN_THOUGHT.sub("", answer)
+    answer = _without_thoughts(answer)
     thought = text if not answer.strip() and answer != text else text.replace(answer, "", 1) if answer != text else ""
     return answer.strip(), thought.strip()
 

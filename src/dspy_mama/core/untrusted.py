@@ -10,7 +10,7 @@ from typing import Final
 _CONTROL: Final = re.compile(
     r"\[(?=\[\s*##)|<(?=\|[^|<>]{1,40}\|>)|<(?=</?SYS>>)|<(?=(?:start|end)_of_turn>)"
     r"|<(?=/?(?:s|bos|eos|pad|unk|think|thinking|thought|reasoning|reflection|system|im_start|im_end|tool_call"
-    r"|tool_response)\b[^>]*>)"
+    r"|tool_response)\b[^<>]{0,200}>)"
     r"|\[(?=/?(?:INST|THINK|SYSTEM_PROMPT|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS)\])|◁(?=/?think▷)",
     re.I,
 )
