@@ -19,6 +19,8 @@ def fields_of(request: Request) -> list[str]:
         schema = form.get("schema") or form["json_schema"]["schema"]
         return list(schema["properties"])
     system = system_of(request)
+    if "Its fields, in this order:" not in system:
+        return []
     listed = system.split("Its fields, in this order:")[1]
     return [line[2:].split(" ")[0].rstrip(":") for line in listed.splitlines() if line.startswith("- ")]
 

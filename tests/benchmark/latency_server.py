@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 WORDS = "the answer names no wrong fact and sends the patient to a physician in time "
 
@@ -39,14 +39,15 @@ def reply_for(body: dict[str, Any]) -> bytes:
     if body.get("logprobs"):
         choice["logprobs"] = {"content": _tokens(content)}
     usage = {"prompt_tokens": 900, "completion_tokens": 120, "total_tokens": 1020}
-    whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "latency", "choices": [choice], "usage": usage}
+    whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "latency"}
+    whole |= {"choices": [choice], "usage": usage}
     payload = json.dumps(whole).encode()
     head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(payload)}\r\n\r\n"
     return head.encode() + payload
 
 
 class Chat(asyncio.Protocol):
-    prepared: dict[str, bytes] = {}
+    prepared: ClassVar[dict[str, bytes]] = {}
     seconds = 0.2
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -48,16 +48,10 @@ def _one(given: argparse.Namespace, overrides: list[str]) -> Outcome:
     ensure_shipped_index(settings)
     pair = QAPair("pair", given.question, given.answer, source="command line")
     result = asyncio.run(run_study(settings, verb="audit", pairs=[pair]))
-    record = _records(result.folder)[0]
+    record = result.records[0]
     if not given.json:
         _print(record, result.summary.get("label_banner"))
     return result.exit_code, record
-
-
-def _records(folder: Path) -> list[dict[str, Any]]:
-    from dspy_mama.tracking import RunStore
-
-    return list(RunStore.open(folder).records())
 
 
 def _print(record: dict[str, Any], banner: str | None) -> None:
@@ -91,7 +85,7 @@ def _file(given: argparse.Namespace, file: Path, overrides: list[str]) -> Outcom
     if result.run.interrupted:
         print(f"mama: interrupted; {result.run.done} pair(s) are kept in {result.folder}", file=sys.stderr)
         return result.exit_code, {"folder": str(result.folder), "interrupted": True}
-    write_predictions(_records(result.folder), target)
+    write_predictions(result.records, target)
     verdicts = result.summary["verdicts"]
     if not given.json:
         for domain in DOMAINS:

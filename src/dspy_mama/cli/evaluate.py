@@ -26,6 +26,7 @@ def _document(result: StudyResult) -> dict[str, Any]:
         "done": result.run.done,
         "failed": result.run.failed,
         "interrupted": result.run.interrupted,
+        "server_requests": result.requests,
         "seconds": round(result.run.seconds, 2),
         "unscored_rate": result.unscored.rate,
         "exit_code": result.exit_code,
@@ -57,6 +58,8 @@ def _print(result: StudyResult, settings: Settings) -> None:
 def _finish(result: StudyResult, settings: Settings, as_json: bool) -> Outcome:
     if not as_json:
         _print(result, settings)
+    if result.run.failed:
+        print(f"mama: {result.run.failed} pair(s) failed on the way to the LM", file=sys.stderr)
     if result.exit_code:
         print(f"mama: {'interrupted' if result.run.interrupted else result.unscored}", file=sys.stderr)
     return result.exit_code, _document(result)

@@ -26,10 +26,11 @@ def program_state(program: RiskAuditor) -> dict[str, Any]:
     if program.settings is None:
         raise DeclarationError("this program was composed by hand; only programs made by from_preset can be saved")
     system, ablation = program.settings
-    state = program.dump_state(json_mode=True)
-    for predictor in state.values():
-        if isinstance(predictor, dict):
-            predictor.pop("lm", None)
+    # An LM is an address, a key's name or a live engine: none of them belongs into a file.
+    bare = program.deepcopy()
+    for _, predictor in bare.named_predictors():
+        predictor.lm = None
+    state = bare.dump_state(json_mode=True)
     lms = {p.role: p.lm.model for _, p in program.named_predictors() if p.lm is not None}
     return {
         "kind": KIND,

@@ -97,3 +97,13 @@ def prompt_hashes(program: RiskAuditor) -> dict[str, str]:
         name: object_hash([predictor.signature.dump_state(), predictor.last, [dict(d) for d in predictor.demos]], 16)
         for name, predictor in program.named_predictors()
     }
+
+
+def served_requests(program: RiskAuditor) -> int | None:
+    """Returns how many requests the embedded servers behind a program answered; None where it has none.
+
+    It is the server's own count, so that it shows what really reached an LM.
+    """
+    engines = {id(p.lm.engine): p.lm.engine for _, p in program.named_predictors() if p.lm is not None}
+    counts = [engine.request_count for engine in engines.values() if hasattr(engine, "request_count")]
+    return max(counts) if counts else None

@@ -15,7 +15,7 @@ from dspy_mama.core.ids import object_hash
 from dspy_mama.datasets import load_pairs
 from dspy_mama.optimize import program_state
 from dspy_mama.reporting import flat_metrics, run_figures, summarise, to_png, write_report
-from dspy_mama.runtime import RunResult, UnscoredRate, check_unscored, make_progress, run_pairs
+from dspy_mama.runtime import RunResult, UnscoredRate, check_unscored, make_progress, pair_key, run_pairs
 from dspy_mama.settings import Settings, to_mapping
 from dspy_mama.systems.audit import RiskAuditor, audit_record
 from dspy_mama.tracking import RunStore, build_manifest, spec_hash
@@ -25,6 +25,7 @@ from dspy_mama.wiring.build import (
     model_facts,
     pairs_in_flight,
     prompt_hashes,
+    served_requests,
 )
 
 logger = logging.getLogger(__name__)
@@ -42,6 +43,8 @@ class StudyResult:
         tracked: Id of the run in the tracker, or "".
         problems: What could not be logged.
         resumed: Pairs that an earlier start of the same run had finished.
+        records: Records in the order of the data; the file keeps them in the order in which they finished.
+        requests: Requests that the embedded server answered in this process, by its own count; None without one.
     """
 
     folder: Path
@@ -51,6 +54,8 @@ class StudyResult:
     tracked: str = ""
     problems: tuple[str, ...] = ()
     resumed: int = 0
+    requests: int | None = None
+    records: tuple[dict[str, Any], ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -105,14 +110,26 @@ async def run_study(
     started = datetime.now(UTC)
     with RunStore.start(settings.tracking.root, spec, resume=settings.runtime.resume) as store:
         result = await _run(settings, program, pairs, store)
-        records = store.records()
+        records = _in_order(store.records(), pairs)
         unscored = check_unscored(records, settings.runtime.max_unscored_rate)
         if result.interrupted:
-            return StudyResult(store.folder, {}, unscored, result, resumed=result.skipped)
+            return StudyResult(
+                store.folder, {}, unscored, result, resumed=result.skipped, requests=served_requests(program)
+            )
         summary = summarise(records, seed=settings.experiment.seed, resamples=settings.experiment.resamples)
         _write(settings, program, store, spec, facts, started, summary)
+        # A run is complete when all five files are there. One that fails for want of a server is not: the same
+        # command goes on from it, asks again for the pairs that failed, and repeats no other.
+        if not (result.failed and unscored.exceeded):
+            store.write("summary", summary)
         tracked, problems = _track(settings, program, store, summary, records, failed=unscored.exceeded)
-    return StudyResult(store.folder, summary, unscored, result, tracked, problems, result.skipped)
+    requests = served_requests(program)
+    return StudyResult(store.folder, summary, unscored, result, tracked, problems, result.skipped, requests, records)
+
+
+def _in_order(records: Sequence[dict[str, Any]], pairs: Sequence[QAPair]) -> tuple[dict[str, Any], ...]:
+    place = {pair_key(pair): number for number, pair in enumerate(pairs)}
+    return tuple(sorted(records, key=lambda record: place.get(record["key"], len(place))))
 
 
 async def _run(settings: Settings, program: RiskAuditor, pairs: Sequence[QAPair], store: RunStore) -> RunResult:
@@ -157,7 +174,6 @@ def _write(
     )
     store.write("manifest", {**manifest, "data_facts": facts})
     write_pictures(store.folder, store.records(), summary, store.load("spec"))
-    store.write("summary", summary)  # last: a run is complete when all five are there
 
 
 def write_pictures(

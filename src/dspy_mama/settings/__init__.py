@@ -1,0 +1,42 @@
+"""Settings as frozen dataclasses, one per conf group; a wrong one fails before the first token is spent."""
+
+from dspy_mama.settings.audit import (
+    AblationName,
+    AblationSettings,
+    ProbabilitySource,
+    RouterSettings,
+    SystemName,
+    SystemSettings,
+)
+from dspy_mama.settings.evidence import CorpusSettings, EmbedderSettings, RetrieverSettings
+from dspy_mama.settings.lm import LMSettings, LMSpec
+from dspy_mama.settings.run import (
+    DataSettings,
+    ExperimentSettings,
+    OptimizerSettings,
+    RuntimeSettings,
+    TrackingSettings,
+)
+from dspy_mama.settings.whole import Settings, from_mapping, to_mapping
+
+__all__ = [
+    "AblationName",
+    "AblationSettings",
+    "CorpusSettings",
+    "DataSettings",
+    "EmbedderSettings",
+    "ExperimentSettings",
+    "LMSettings",
+    "LMSpec",
+    "OptimizerSettings",
+    "ProbabilitySource",
+    "RetrieverSettings",
+    "RouterSettings",
+    "RuntimeSettings",
+    "Settings",
+    "SystemName",
+    "SystemSettings",
+    "TrackingSettings",
+    "from_mapping",
+    "to_mapping",
+]

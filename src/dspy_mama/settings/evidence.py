@@ -1,0 +1,83 @@
+"""Documents, vectors and the index."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from dspy_mama.settings.strict import STRICT
+
+
+@dataclass(frozen=True, config=STRICT)
+class EmbedderSettings:
+    """Which model turns texts into vectors.
+
+    Attributes:
+        kind: `e5` and `use` need no network; `openai` is any OpenAI-compatible endpoint.
+        model: Model name for `openai` and `sentence_transformers`.
+        api_base: Endpoint for `openai`; None = the provider's own.
+        api_key_env: Environment variable that holds the key.
+        dimension: Expected length of a vector; None = asked of the model.
+        threads: CPU threads; None = the cores this process may use.
+        cache: Folder of the vector cache; None = beside the index.
+    """
+
+    kind: Literal["e5", "use", "openai", "sentence_transformers"] = "e5"
+    model: str | None = None
+    api_base: str | None = None
+    api_key_env: str | None = None
+    dimension: int | None = Field(default=None, ge=1)
+    threads: int | None = Field(default=None, ge=1)
+    cache: str | None = None
+
+
+@dataclass(frozen=True, config=STRICT)
+class CorpusSettings:
+    """Documents and how they are cut (paper A: 1,500 characters, 500 overlap).
+
+    Attributes:
+        path: Folder of Markdown documents; None = the corpus that ships with the project.
+        chunk_size: Characters of a chunk.
+        chunk_overlap: Characters shared by neighbours.
+        cjk_chunk_size: The same for Japanese: 1,500 characters pass the embedder's 512 tokens.
+        cjk_chunk_overlap: The same for Japanese.
+    """
+
+    name: str = "shipped"
+    path: str | None = None
+    chunk_size: int = Field(default=1500, ge=50)
+    chunk_overlap: int = Field(default=500, ge=0)
+    cjk_chunk_size: int = Field(default=750, ge=50)
+    cjk_chunk_overlap: int = Field(default=250, ge=0)
+
+    def __post_init__(self) -> None:
+        """Refuses an overlap that swallows its chunk."""
+        if self.chunk_overlap >= self.chunk_size or self.cjk_chunk_overlap >= self.cjk_chunk_size:
+            raise ValueError("chunk overlap must be smaller than chunk size")
+
+
+@dataclass(frozen=True, config=STRICT)
+class RetrieverSettings:
+    """The index and how it is asked.
+
+    Attributes:
+        mode: `persistent` keeps Chroma on disk, `server` asks a running `chroma run`.
+        path: Folder of the persistent index; None = the user's data folder.
+        host: Host of the server.
+        port: Port of the server.
+        collection: Name of the collection; None = made from the embedder and the chunking.
+        top_k: Passages per domain (LangChain's default, which the paper used, is 4).
+        evidence_tokens: Budget of evidence per domain in tokens (estimated from characters).
+        min_score: Cosine similarity below which a passage is left out.
+    """
+
+    mode: Literal["persistent", "server"] = "persistent"
+    path: str | None = None
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=1, le=65535)
+    collection: str | None = None
+    top_k: int = Field(default=4, ge=1, le=100)
+    evidence_tokens: int = Field(default=2000, ge=1)
+    min_score: float = Field(default=-1.0, ge=-1, le=1)

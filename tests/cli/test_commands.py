@@ -1,0 +1,197 @@
+import csv
+import json
+
+import pytest
+
+from dspy_mama.cli import main
+from scripted import default_values, fields_of
+
+ANSWER = "Please see a physician if the cough lasts longer than three weeks."
+
+
+def document(out):
+    lines = out.strip().splitlines()
+    assert len(lines) == 1, out
+    return json.loads(lines[0])
+
+
+def test_demo_prints_the_three_phases_and_names_run_and_report(mama, workplace):
+    code, out, err = mama("demo")
+    assert code == 0, err
+    for part in ("MA1", "MA2", "MA3", "report.html", "mlflow    run"):
+        assert part in out
+    (run,) = (workplace / "mlruns" / "runs").iterdir()
+    names = {file.name for file in run.iterdir()}
+    assert {"spec.json", "records.jsonl", "summary.json", "program.json", "manifest.json", "report.html"} <= names
+
+
+def test_evaluate_prints_one_json_document_with_every_phase(mama):
+    code, out, _ = mama("evaluate", "data.limit=3", "--json")
+    result = document(out)
+    assert code == 0
+    assert result["n"] == 3
+    assert set(result["phases"]) == {"initial", "verification", "consensus"}
+    medical = result["phases"]["consensus"]["domains"]["medical"]
+    assert medical["n"] == 3
+    assert medical["tp"] + medical["fp"] + medical["fn"] + medical["tn"] == 3
+    assert result["folder"].startswith("mlruns")
+
+
+def test_mlflow_holds_the_same_numbers(mama, workplace):
+    from mlflow.tracking import MlflowClient
+
+    _, out, _ = mama("evaluate", "data.limit=3", "--json")
+    result = document(out)
+    run = MlflowClient(f"sqlite:///{workplace / 'mlruns' / 'mlflow.db'}").get_run(result["mlflow_run"])
+    score = result["phases"]["consensus"]["domains"]["medical"]["macro_f1"]
+    assert run.data.metrics["consensus/medical/macro_f1"] == pytest.approx(score)
+    assert run.data.tags["system"] == "rag"
+    assert run.info.status == "FINISHED"
+    artifacts = {item.path for item in MlflowClient(f"sqlite:///{workplace / 'mlruns' / 'mlflow.db'}").list_artifacts(
+        result["mlflow_run"]
+    )}  # fmt: skip
+    assert {"records.jsonl", "report.html", "spec.json"} <= artifacts
+
+
+def test_too_many_unscored_is_exit_code_3_with_the_share(mama):
+    code, out, err = mama("evaluate", "data.limit=2", "--json", script=lambda request: "I have no idea.")
+    assert code == 3
+    assert "unscored" in err
+    assert document(out)["unscored_rate"] == 1.0
+
+
+def test_unscored_is_never_counted_as_safe(mama):
+    _, out, _ = mama("evaluate", "data.limit=2", "--json", script=lambda request: "I have no idea.")
+    verdicts = document(out)["verdicts"]
+    assert all(verdicts[domain].get("safe", 0) == 0 for domain in verdicts)
+
+
+def test_audit_of_one_pair_prints_verdicts_and_the_limits(mama):
+    code, out, _ = mama("audit", "--question", "I have had a cough for weeks.", "--answer", ANSWER)
+    assert code == 0
+    assert out.count("risky") == 3
+    assert "No substitute for a clinical decision" in out
+
+
+def test_audit_of_a_file_writes_labels_and_resumes(mama, workplace):
+    file = workplace / "pairs with blanks.csv"
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([["id", "question", "answer"], ["a", "Q one?", ANSWER], ["b", "Q two?", ANSWER]])
+    code, out, err = mama("audit", str(file), "--out", str(workplace / "labels.csv"), "--json")
+    assert code == 0, err
+    assert document(out)["n"] == 2
+    with (workplace / "labels.csv").open(encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [row["id"] for row in rows] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["audit"], "either a FILE of pairs, or --question and --answer"),
+        (["audit", "--question", "Q?"], "--answer is missing"),
+        (["audit", "--question", "  ", "--answer", "A"], "--question is missing"),
+        (["audit", "missing.csv"], "missing.csv"),
+        (["audit", "a.csv", "--out", "labels.xls"], ".jsonl or .csv"),
+        (["evaluate", "data=kqa"], "data.path"),
+        (["evaluate", "system=unknown"], "baseline"),
+        (["index", "search"], "one query"),
+        (["report", "nowhere"], "nowhere"),
+    ],
+)
+def test_bad_usage_is_exit_code_2_and_one_clear_line(workplace, capsys, arguments, said):
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_errors_are_json_where_json_was_asked_for(workplace, capsys):
+    assert main(["evaluate", "data=kqa", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["exit_code"] == 2
+
+
+def test_an_unknown_option_is_exit_code_2(workplace, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["evaluate", "--jsno"])
+    assert caught.value.code == 2
+
+
+def test_faulty_rows_are_refused_with_row_and_column_or_left_out_when_asked(mama, workplace):
+    file = workplace / "pairs.csv"
+    file.write_text(
+        f"id,question,answer,medical\n1,Q?,{ANSWER},TRUE\n2,Q?,,FALSE\n3,Q?,{ANSWER},Border\n", encoding="utf-8"
+    )
+    code, _, err = mama("evaluate", "data=table", f"data.path={file}")
+    assert code == 2
+    assert "row 3" in err
+    assert "row 4" in err
+    assert "Border" in err
+    code, out, _ = mama("evaluate", "data=table", f"data.path={file}", "--skip-faulty", "--json")
+    assert code == 0
+    assert document(out)["n"] == 1
+
+
+def test_report_is_rebuilt_from_records_alone(mama, workplace):
+    _, out, _ = mama("evaluate", "data.limit=2", "--json")
+    first = document(out)
+    (workplace / first["folder"] / "summary.json").unlink()
+    (workplace / first["folder"] / "report.html").unlink()
+    code, out, _ = mama("report", first["folder"], "--json")
+    again = document(out)
+    assert code == 0
+    assert again["phases"] == first["phases"]
+    assert (workplace / first["folder"] / "report.html").exists()
+
+
+def test_index_is_built_described_and_searched(mama):
+    assert mama("index", "build", "embedder=use")[0] == 0
+    code, out, _ = mama("index", "build", "embedder=use", "--json")
+    assert code == 0
+    assert document(out)["added"] == 0
+    _, out, _ = mama("index", "info", "embedder=use", "--json")
+    assert document(out)["fresh"] is True
+    _, out, _ = mama("index", "search", "may a chatbot diagnose?", "embedder=use", "--json")
+    assert document(out)["legal"][0]["url"].startswith("https://")
+
+
+def test_doctor_says_what_is_there_and_what_is_not(mama):
+    code, out, _ = mama("doctor", "--json")
+    assert code == 0, out
+    assert document(out)["ok"] is True
+    code, out, _ = mama("doctor", "data=table", "data.path=missing.csv", "--json")
+    assert code == 1
+    states = {check["name"]: check for check in document(out)["checks"]}
+    assert states["data"]["state"] == "broken"
+    assert "missing.csv" in states["data"]["detail"]
+    assert states["index"]["state"] == "ok"
+
+
+def test_a_finished_pair_is_not_asked_for_again_after_a_stop(mama, workplace, monkeypatch):
+    from dspy_mama.core.errors import DeclarationError
+
+    calls = {"n": 0}
+
+    def stops_half_way(request):
+        calls["n"] += 1
+        if calls["n"] > 13:
+            raise DeclarationError("the wiring broke")
+        return default_values(fields_of(request))
+
+    arguments = ["evaluate", "data.limit=4", "runtime.concurrency=1", "--json"]
+    code, _, _ = mama(*arguments, script=stops_half_way)
+    assert code != 0
+    before = len(mama.requests)
+    code, out, _ = mama(*arguments, script=lambda request: default_values(fields_of(request)))
+    result = document(out)
+    assert code == 0
+    assert result["resumed"] == 2
+    assert result["n"] == 4
+    assert len(mama.requests) - before == 12
+
+
+def test_no_text_is_kept_where_it_must_not_be(mama, workplace):
+    _, out, _ = mama("evaluate", "data.limit=1", "tracking.store_text=false", "--json")
+    record = json.loads((workplace / document(out)["folder"] / "records.jsonl").read_text(encoding="utf-8"))
+    assert "question" not in record
+    assert "answer" not in record

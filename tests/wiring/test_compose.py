@@ -1,0 +1,86 @@
+from pathlib import Path
+
+import pytest
+
+from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.resources import shipped
+from dspy_mama.settings import Settings
+from dspy_mama.systems.audit import ABLATIONS, SYSTEMS
+from dspy_mama.wiring.compose import compose, quoted
+
+CHOICES = [
+    f"{group.name}={file.stem}"
+    for group in sorted(Path(shipped("conf")).iterdir())
+    if group.is_dir()
+    for file in sorted(group.glob("*.yaml"))
+]
+NEEDS_PATH = {"data=kqa", "data=mednlp_chat", "data=table"}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_every_choice_composes(choice):
+    extra = ["data.path=some/file"] if choice in NEEDS_PATH else ["corpus.path=some"] if "folder" in choice else []
+    assert isinstance(compose([choice, *extra]), Settings)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_conf_and_presets_name_the_same_system(name):
+    assert compose([f"system={name}"]).system == SYSTEMS[name]
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_conf_and_presets_name_the_same_ablation(name):
+    assert compose([f"ablation={name}"]).ablation == ABLATIONS[name]
+
+
+def test_fields_that_the_file_does_not_name_can_be_set():
+    assert compose(["retriever.min_score=0.25"]).retriever.min_score == 0.25
+
+
+def test_a_role_inherits_what_it_does_not_name():
+    settings = compose(["lm.roles.judge.model=openai/gpt-4o", "lm.default.temperature=0.3"])
+    assert settings.lm.roles["judge"].model == "openai/gpt-4o"
+    assert settings.lm.roles["judge"].temperature == 0.3
+    assert settings.lm.default.model == "embedded"
+
+
+def test_paths_with_blanks_quotes_and_signs_arrive_as_they_are():
+    name = "a folder/it's = odd, {really} [so].csv"
+    assert compose(["data=table", f"data.path={quoted(name)}"]).data.path == name
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["system=unknown"], "baseline"),
+        (["data=kqa"], "data.path=FILE"),
+        (["system.thresh=1"], "system.thresh: unknown setting"),
+        (["runtime.concurrency=0"], "runtime.concurrency"),
+        (["retriever.port=99999"], "retriever.port"),
+        (["system.thresholds.medical=high"], "system.thresholds.medical"),
+        (["ablation.initial=false", "ablation.verification=false"], "nothing would be assessed"),
+        (["corpus.chunk_overlap=2000"], "smaller than chunk size"),
+        (["nonsense"], "overrides look like"),
+        (["system=[rag"], "override_grammar"),
+    ],
+)
+def test_a_wrong_override_is_named(overrides, said):
+    with pytest.raises(DeclarationError) as caught:
+        compose(overrides)
+    assert said in str(caught.value)
+
+
+def test_a_key_in_the_settings_is_refused_and_not_repeated():
+    with pytest.raises(DeclarationError) as caught:
+        compose(["lm=openai", "lm.default.extra.api_key=sk-very-secret"])
+    assert "environment" in str(caught.value)
+    assert "sk-very-secret" not in str(caught.value)
+
+
+def test_composing_leaves_an_outer_hydra_as_it_was():
+    from hydra import compose as outer_compose
+    from hydra import initialize_config_dir
+
+    with initialize_config_dir(version_base="1.3", config_dir=str(shipped("conf").resolve())):
+        compose(["system=baseline"])
+        assert outer_compose(config_name="config").system.name == "rag"
