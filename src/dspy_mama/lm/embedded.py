@@ -33,7 +33,7 @@ def embedded_lm(
         model_path: GGUF file, `hf:owner/repository/file.gguf`, or None for the default model.
         sha256: Expected hash of `model_path`; required for a model-hub id.
         context_tokens: Context window in tokens, prompt and answer together.
-        threads: CPU threads; None = the cores this process may use.
+        threads: CPU threads; None = the cores this process may use, all for prompts, one fewer to generate.
         slots: Requests answered at once; more than one takes fewer prompt tokens from the prompt cache.
         timeout: Seconds for one answer, not counting the wait for its turn.
         temperature: Sampling temperature, 0 to 2.

@@ -3,6 +3,7 @@
 Traps, each seen by running it:
 - A server that is dropped before its loop has begun, or while a request is in flight, hangs for ever.
 - A forked child can neither use the parent's server nor end one of its own, and hangs in the C++ exit handlers.
+- A process that ends beside a busy server crashes now and then.
 - Verbosity below 0 is silent; the default writes to stderr.
 - A request whose caller has gone is generated to its end, unless it is a streaming one.
 """
@@ -55,13 +56,15 @@ class Plan:
         model: A GGUF file.
         alias: The model's name in answers.
         context_tokens: Context window of each slot.
-        threads: CPU threads.
+        prompt_threads: CPU threads that read prompts.
+        threads: CPU threads that generate.
         slots: Requests answered at once.
     """
 
     model: Path
     alias: str
     context_tokens: int
+    prompt_threads: int
     threads: int
     slots: int
 
@@ -106,7 +109,8 @@ def _params(params: Any, plan: Plan, key: str) -> Any:
     params.fit_params = False  # would shrink the context window unasked
     params.n_ctx = plan.context_tokens * plan.slots
     params.n_parallel = plan.slots
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = plan.threads
+    params.cpuparams.n_threads = plan.threads
+    params.cpuparams_batch.n_threads = plan.prompt_threads
     params.cache_ram_mib = PROMPT_CACHE_MB
     params.sampling.penalty_repeat = REPEAT_PENALTY
     return params
@@ -164,9 +168,9 @@ def keep_for_ever(server: Any) -> None:
 
 
 def skip_exit_handlers() -> None:
-    """Makes a forked child end before llama.cpp's exit handlers wait for threads that stayed in the parent.
+    """Makes this process end, once Python has cleaned up, before the C++ exit handlers; the exit status stays.
 
-    Python's own clean-up has run by then, and the exit status stays.
+    They wait for threads that a forked child does not have, and crash beside a server that is still busy.
     """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "on_exit"):  # glibc
