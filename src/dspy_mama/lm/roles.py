@@ -85,6 +85,7 @@ def _embedded(spec: LMSpec, sampling: dict[str, Any]) -> Any:
         context_tokens=spec.context_tokens,
         threads=spec.threads,
         timeout=spec.timeout,
+        num_retries=0,  # the gate retries
         cache=spec.cache,
         **{name: value for name, value in sampling.items() if value is not None},
         **spec.extra,

@@ -7,7 +7,7 @@ from typing import Any
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.ports import Retriever
 from dspy_mama.lm.roles import build_lms
-from dspy_mama.settings import Settings
+from dspy_mama.settings import LMSpec, Settings
 from dspy_mama.systems.audit import ROLES, RiskAuditor, build_program
 from dspy_mama.tracking import MlflowTracker, NullTracker
 
@@ -17,10 +17,13 @@ def needs_evidence(settings: Settings) -> bool:
     return settings.ablation.knowledge and settings.system.context != "none"
 
 
+def _specs(settings: Settings) -> list[LMSpec]:
+    return [settings.lm.default, *settings.lm.roles.values()]
+
+
 def evidence_budget(settings: Settings) -> int:
     """Returns the tokens of evidence per domain: the retriever's budget, or less where an LM can take less."""
-    specs = [settings.lm.default, *settings.lm.roles.values()]
-    limits = [spec.evidence_tokens for spec in specs if spec.evidence_tokens is not None]
+    limits = [spec.evidence_tokens for spec in _specs(settings) if spec.evidence_tokens is not None]
     return min([settings.retriever.evidence_tokens, *limits])
 
 
@@ -36,9 +39,13 @@ def build_retriever(settings: Settings) -> Retriever:
 
     if not needs_evidence(settings):
         return NullRetriever()
+    embedder = settings.embedder
+    if embedder.threads is None and any(spec.model == "embedded" for spec in _specs(settings)):
+        # Queries are embedded while the LM generates: a second thread would take its core and slow both.
+        embedder = replace(embedder, threads=1)
     return open_retriever(
         replace(settings.retriever, evidence_tokens=evidence_budget(settings)),
-        settings.embedder,
+        embedder,
         settings.corpus,
         context=settings.system.context,
         jurisdictions=settings.system.jurisdictions,
@@ -67,8 +74,7 @@ def build_tracker(settings: Settings) -> MlflowTracker | NullTracker:
 
 def pairs_in_flight(settings: Settings) -> int:
     """Returns how many pairs run at once: no more than the narrowest LM takes calls, lest they only queue."""
-    specs = [settings.lm.default, *settings.lm.roles.values()]
-    widths = [spec.max_concurrency for spec in specs if spec.max_concurrency is not None]
+    widths = [spec.max_concurrency for spec in _specs(settings) if spec.max_concurrency is not None]
     return min([settings.runtime.concurrency, *widths])
 
 
