@@ -95,7 +95,7 @@ def test_the_manifest_names_model_data_and_versions_but_no_secret_path(audited):
 
 
 def test_the_server_counted_six_requests_a_pair_and_reused_its_prefixes(audited):
-    folder, _, _, result = audited
+    _, _, _, result = audited
     usage = result["usage"]
     calls = sum(phase["calls"] for name, phase in usage.items() if name != "total")
     assert result["server_requests"] == calls

@@ -47,3 +47,27 @@ def test_dspys_own_estimate_is_used_for_a_model_that_it_prices(serve):
     lm.model = "openai/gpt-4o"
     cost = reading_of(judge(lm)(**PAIR)).usage.cost
     assert cost == pytest.approx((50 * 2.5 + 7 * 10) / 1e6)
+
+
+def _priced(model, **engine):
+    import dspy
+    from dspy.lm15 import Message, Response, TextPart, Usage
+
+    from dspy_mama.lm.prices import cost_of
+    from dspy_mama.lm.privacy import keep_local
+
+    keep_local()
+    usage = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
+    answer = Response(None, model.split("/")[-1], Message(role="assistant", parts=(TextPart("x"),)), "stop", usage)
+    return cost_of(dspy.LM(model, api_key="x", **engine), answer)
+
+
+def test_a_listed_model_has_its_price_also_when_dspy_keeps_no_history():
+    import dspy
+
+    with dspy.context(disable_history=True):
+        assert _priced("openai/gpt-4o") == pytest.approx(2.5 + 10.0)
+
+
+def test_an_unlisted_model_costs_unknown_and_not_nothing():
+    assert _priced("openai/a-model-of-my-own") is None

@@ -19,7 +19,8 @@ from typing import Any
 from dspy_mama.core.outcomes import Unscored
 from dspy_mama.lm.failures import classify, withdrawn
 from dspy_mama.lm.gate import CallFailedError
-from dspy_mama.lm.profile import LMProfile, has_profile, profile_of
+from dspy_mama.lm.prices import cost_of
+from dspy_mama.lm.profile import has_profile, profile_of
 from dspy_mama.lm.prompt import Message
 from dspy_mama.lm.response_cache import CacheEntry, cache_entry
 from dspy_mama.lm.token_probability import TokenScore
@@ -87,14 +88,6 @@ def _score(entry: Any) -> TokenScore:
     return TokenScore(*pair(entry), tuple(map(pair, top)))
 
 
-def _cost(profile: LMProfile, prompt: int | None, completion: int | None, known: float | None) -> float | None:
-    if profile.price_input is not None and profile.price_output is not None:
-        if prompt is None or completion is None:
-            return None
-        return (prompt * profile.price_input + completion * profile.price_output) / 1e6
-    return known
-
-
 def _from_response(response: Any, lm: Any, seconds: float, hit: bool) -> Reply:
     texts, refusals = [], []
     for part in response.message.parts:
@@ -112,7 +105,7 @@ def _from_response(response: Any, lm: Any, seconds: float, hit: bool) -> Reply:
         cached_tokens=0 if hit else used.cache_read_tokens,
         completion_tokens=0 if hit else used.output_tokens,
         seconds=seconds,
-        cost=0.0 if hit else _cost(profile_of(lm), used.input_tokens, used.output_tokens, _estimate(lm, response)),
+        cost=0.0 if hit else cost_of(lm, response),
         cache_hits=int(hit),
     )
     tokens = tuple(map(_score, response.logprobs or ()))
@@ -123,16 +116,6 @@ def _from_response(response: Any, lm: Any, seconds: float, hit: bool) -> Reply:
 def _valid(text: str) -> str:
     """Replaces lone surrogates, which no file and no server takes."""
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _estimate(lm: Any, response: Any) -> float | None:
-    """Returns DSPy's own estimate, which the last history entry of this response carries; None = unknown."""
-    history = getattr(lm, "history", None) or ()
-    for entry in reversed(history[-64:]):
-        if entry.get("response") is response:
-            cost = entry.get("cost")
-            return float(cost) if cost is not None else None
-    return None
 
 
 def _body(lm: Any, config: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, Any]:

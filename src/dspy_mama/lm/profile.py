@@ -27,6 +27,7 @@ class LMProfile:
         price_input: Dollars per million prompt tokens, or None.
         price_output: Dollars per million new tokens, or None.
         effective: Settings as they are sent, where they differ from what was asked.
+        route: Provider and model as DSPy's price list names them; None = not looked up yet.
     """
 
     gate: Gate = field(default_factory=Gate)
@@ -36,6 +37,7 @@ class LMProfile:
     price_input: float | None = None
     price_output: float | None = None
     effective: dict[str, Any] = field(default_factory=dict)
+    route: tuple[str, str] | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LMProfile:
         """Returns itself: copies of an LM share its profile."""
