@@ -75,7 +75,7 @@ def has_text(table: Table, column: str | None) -> bool:
     """Tells whether a column is there and has a cell that is not blank, or that has something unreadable in it."""
     if column is None:
         return False
-    return any(text.strip() for text in table.data[column]) or any(marked == column for _, marked in table.marks)
+    return any(text.strip() for text in table.cells[column]) or any(marked == column for _, marked in table.marks)
 
 
 def columns_in(table: Table) -> str:

@@ -129,4 +129,4 @@ def _no_texts(tables: list[Table], name: str, settings: DataSettings, labels_onl
 
 
 def _ids(tables: list[tuple[Table, ColumnMap]]) -> set[str]:
-    return {text.strip() for table, columns in tables if columns.id for text in table.data[columns.id] if text.strip()}
+    return {text.strip() for table, columns in tables if columns.id for text in table.cells[columns.id] if text.strip()}

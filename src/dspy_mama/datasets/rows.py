@@ -161,7 +161,7 @@ def _ratings(
 
 def _id_mender(table: Table, columns: ColumnMap, reading: Reading) -> Callable[[str], str]:
     """Returns what takes off the `.0` that spreadsheets and pandas add, where all ids are whole numbers."""
-    ids = [text.strip() for text in table.data[columns.id] if text.strip()] if columns.id else []
+    ids = [text.strip() for text in table.cells[columns.id] if text.strip()] if columns.id else []
     if not any("." in text for text in ids) or not all(_WHOLE.fullmatch(text) for text in ids):
         return str
     reading.notices.append(f"{Path(table.name).name}: ids such as {ids[0]!r} read as whole numbers")

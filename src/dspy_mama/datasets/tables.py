@@ -1,4 +1,4 @@
-"""A file as a table: a Hugging Face `Dataset` of text columns, with the row numbers people see."""
+"""A file as a table of text columns (a Hugging Face `Dataset` on demand), with the row numbers people see."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class Table:
 
     Attributes:
         name: File name, with `#sheet` where a workbook has several.
-        data: All named columns as exact text (line ends as LF), blank rows left out.
-        rows: Row number per row of `data`: as a spreadsheet shows it (the header is row 1) for csv, tsv and xlsx,
+        cells: All named columns as exact text (line ends as LF), blank rows left out.
+        rows: Row number per row of `cells`: as a spreadsheet shows it (the header is row 1) for csv, tsv and xlsx,
             counted from 1 for jsonl (lines), json and parquet.
         marks: Why a cell has no readable value, per (row number, column).
         facts: How the file was read: format, sha256, encoding, delimiter, sheet, rows, whether cells hold line breaks.
         notices: What was left out or mended, in words.
-        repeated: Names that head more than one column; `data` holds the first of them.
+        repeated: Names that head more than one column; `cells` holds the first of them.
         from_spreadsheet: csv, tsv and xlsx, where ids may have been changed into dates and numbers.
     """
 
     name: str
-    data: Dataset
+    cells: Mapping[str, list[str]]
     rows: tuple[int, ...]
     marks: Mapping[tuple[int, str], str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -59,11 +59,20 @@ class Table:
     @property
     def columns(self) -> list[str]:
         """Names of the columns, in file order."""
-        return list(self.data.column_names)
+        return list(self.cells)
+
+    @property
+    def data(self) -> Dataset:
+        """The cells as a Hugging Face `Dataset`, made anew each time."""
+        from datasets import Dataset, Features, Value
+
+        return Dataset.from_dict(dict(self.cells), features=Features({c: Value("string") for c in self.cells}))
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, str]]]:
         """Yields row number and cells by column."""
-        return zip(self.rows, self.data.to_list(), strict=True)
+        names = self.columns
+        records = (dict(zip(names, row, strict=True)) for row in zip(*self.cells.values(), strict=True))
+        return zip(self.rows, records, strict=True)
 
 
 def read_tables(path: Path, encoding: str | None = None) -> list[Table]:
@@ -191,13 +200,7 @@ def _build(name: str, header: list[str], grid: Grid, facts: Mapping[str, Any], f
         notices.append(f"{blank} blank row(s) left out")
     facts = {**facts, "line_breaks": any("\n" in text for texts in columns.values() for text in texts)}
     rows, repeated = tuple(number for number, _ in kept), frozenset(c for c in named if header.count(c) > 1)
-    return Table(name, _dataset(columns), rows, marks, facts, tuple(notices), repeated, from_spreadsheet)
-
-
-def _dataset(columns: dict[str, list[str]]) -> Dataset:
-    from datasets import Dataset, Features, Value
-
-    return Dataset.from_dict(columns, features=Features({column: Value("string") for column in columns}))
+    return Table(name, columns, rows, marks, facts, tuple(notices), repeated, from_spreadsheet)
 
 
 def _storable(cell: str) -> tuple[str, str | None]:
