@@ -63,7 +63,8 @@ class StudyResult:
         return 1 if self.run.interrupted else 3 if self.unscored.exceeded else 0
 
 
-def _spec(settings: Settings, facts: dict[str, Any], program: RiskAuditor, verb: str) -> dict[str, Any]:
+def run_spec(settings: Settings, facts: dict[str, Any], program: RiskAuditor, verb: str) -> dict[str, Any]:
+    """Returns what `spec.json` holds: the settings, and whatever else the records depend on."""
     data = {key: facts.get(key) for key in ("files", "label_definition", "selected")}
     return {
         "name": verb,
@@ -74,7 +75,8 @@ def _spec(settings: Settings, facts: dict[str, Any], program: RiskAuditor, verb:
     }
 
 
-def _final_phase(settings: Settings) -> Phase:
+def final_phase_of(settings: Settings) -> Phase:
+    """Returns the phase whose verdicts count under an ablation."""
     if settings.ablation.consensus:
         return "consensus"
     return "verification" if settings.ablation.verification else "initial"
@@ -106,10 +108,10 @@ async def run_study(
         for fault in loaded.faults:
             logger.warning("left out: %s", fault)
     program = build_auditor_program(settings)
-    spec = _spec(settings, facts, program, verb)
+    spec = run_spec(settings, facts, program, verb)
     started = datetime.now(UTC)
     with RunStore.start(settings.tracking.root, spec, resume=settings.runtime.resume) as store:
-        result = await _run(settings, program, pairs, store)
+        result = await audit_pairs(settings, program, pairs, store)
         records = _in_order(store.records(), pairs)
         unscored = check_unscored(records, settings.runtime.max_unscored_rate)
         if result.interrupted:
@@ -117,7 +119,7 @@ async def run_study(
                 store.folder, {}, unscored, result, resumed=result.skipped, requests=served_requests(program)
             )
         summary = summarise(records, seed=settings.experiment.seed, resamples=settings.experiment.resamples)
-        _write(settings, program, store, spec, facts, started, summary)
+        write_facts(settings, program, store, spec, facts, started, summary)
         # A run is complete when all five files are there. One that fails for want of a server is not: the same
         # command goes on from it, asks again for the pairs that failed, and repeats no other.
         if not (result.failed and unscored.exceeded):
@@ -132,7 +134,22 @@ def _in_order(records: Sequence[dict[str, Any]], pairs: Sequence[QAPair]) -> tup
     return tuple(sorted(records, key=lambda record: place.get(record["key"], len(place))))
 
 
-async def _run(settings: Settings, program: RiskAuditor, pairs: Sequence[QAPair], store: RunStore) -> RunResult:
+async def audit_pairs(
+    settings: Settings, program: RiskAuditor, pairs: Sequence[QAPair], store: RunStore, *, repeat: int = 0
+) -> RunResult:
+    """Audits the pairs that the store does not hold yet.
+
+    Args:
+        settings: The run.
+        program: What audits.
+        pairs: Pairs to audit.
+        store: The run, open for writing.
+        repeat: 0-based index where the same pairs are audited several times.
+
+    Raises:
+        DeclarationError: Settings or LM are at fault.
+        TooManyFailuresError: Pair after pair failed on infrastructure.
+    """
     import dspy
 
     async def audit(pair: QAPair) -> dict[str, Any]:
@@ -147,13 +164,14 @@ async def _run(settings: Settings, program: RiskAuditor, pairs: Sequence[QAPair]
             audit,
             store,
             width,
-            final_phase=_final_phase(settings),
+            repeat=repeat,
+            final_phase=final_phase_of(settings),
             store_text=settings.tracking.store_text,
             progress=make_progress(settings.runtime.progress),
         )
 
 
-def _write(
+def write_facts(
     settings: Settings,
     program: RiskAuditor,
     store: RunStore,
@@ -162,6 +180,7 @@ def _write(
     started: datetime,
     summary: dict[str, Any],
 ) -> None:
+    """Writes program, manifest, figures and report of a run; its summary is left for the caller to write last."""
     files = [settings.data.path] if settings.data.path else []
     store.write("program", program_state(program))
     manifest = build_manifest(
