@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from dspy_mama.core import DOMAINS
-from dspy_mama.reporting.tables import PHASE_TITLES, run_tables
+from dspy_mama.reporting.tables import PHASE_TITLES, Table, run_tables
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,14 +20,21 @@ _TEXT: Final = frozenset({"Domain", "Measure"})
 
 def print_tables(summary: Mapping[str, Any], console: Console) -> None:
     """Prints the tables of a run, the label banner first."""
-    from rich import box
-    from rich.table import Table as RichTable
     from rich.text import Text
 
     if summary.get("label_banner"):
         console.print(Text(summary["label_banner"], style="bold yellow"))
+    show_tables(run_tables(summary), console)
+
+
+def show_tables(tables: Iterable[Table], console: Console) -> None:
+    """Prints tables, fitted to the width of the terminal."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
     narrow = console.width < WIDE
-    for table in run_tables(summary):
+    for table in tables:
         shown = RichTable(
             title=table.title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False
         )
