@@ -1,3 +1,8 @@
+import csv
+import itertools
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
@@ -39,7 +44,56 @@ def test_krippendorff_gives_the_published_example():
 . . 2 1 3 4 4 . 2 1 1 3 3 . 4"""
     ratings = np.array([[-1 if v == "." else int(v) for v in row.split()] for row in table.splitlines()]).T
     assert krippendorff_alpha(ratings) == pytest.approx(0.691, abs=5e-4)
-    assert krippendorff_alpha(ratings, interval=True) == pytest.approx(0.811, abs=5e-4)
+    assert krippendorff_alpha(ratings, "interval") == pytest.approx(0.811, abs=5e-4)
+
+
+def test_krippendorff_gives_the_published_values_on_every_scale():
+    """Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, example C: 4 observers, 12 units."""
+    table = """1 2 3 3 2 1 4 1 2 . . .
+1 2 3 3 2 2 4 1 2 5 . 3
+. 3 3 3 2 3 4 2 2 5 1 .
+1 2 3 3 2 4 4 1 2 5 1 ."""
+    ratings = np.array([[-1 if v == "." else int(v) for v in row.split()] for row in table.splitlines()]).T
+    found = {scale: krippendorff_alpha(ratings, scale) for scale in ("nominal", "ordinal", "interval")}
+    assert found == pytest.approx({"nominal": 0.743, "ordinal": 0.815, "interval": 0.849}, abs=5e-4)
+
+
+def test_the_ordinal_distance_counts_the_ratings_in_between():
+    """Against the sum in the definition: between c and k, half of c's and k's ratings and all of those between."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        ratings = rng.integers(0, 5, (30, 3))
+        ratings[rng.random((30, 3)) < 0.2] = -1
+        usable = ratings[(ratings >= 0).sum(axis=1) >= 2]
+        totals = np.array([(usable == c).sum() for c in range(5)])
+        coincidence = np.zeros((5, 5))
+        for row in usable:
+            known = row[row >= 0]
+            for a, b in itertools.permutations(range(len(known)), 2):
+                coincidence[known[a], known[b]] += 1 / (len(known) - 1)
+        distance = np.array([
+            [(totals[min(c, k) : max(c, k) + 1].sum() - (totals[c] + totals[k]) / 2) ** 2 for k in range(5)]
+            for c in range(5)
+        ])  # fmt: skip
+        expected = (distance * (np.outer(totals, totals) - np.diag(totals))).sum() / (totals.sum() - 1)
+        assert krippendorff_alpha(ratings, "ordinal") == pytest.approx(1 - (distance * coincidence).sum() / expected)
+
+
+def shared_data():
+    root = os.environ.get("MAMA_SHARED_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data"
+    return Path(root) / "kqa" / "dataset" / "NLI_medical_annotator.csv"
+
+
+@pytest.mark.skipif(not shared_data().is_file(), reason="K-QA is not here; MAMA_SHARED_DATA names its folder")
+def test_agreement_of_three_physicians_on_k_qa():
+    with shared_data().open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    names = {"Entailment": 0, "Neutral": 1, "Contradiction": 2}
+    ratings = np.array([[names[row[f"label_{rater}"]] for rater in range(3)] for row in rows])
+    assert ratings.shape == (399, 3)
+    assert fleiss_kappa(ratings) == pytest.approx(0.7189, abs=5e-5)
+    pairs = [cohen_kappa(ratings[:, a], ratings[:, b]) for a, b in ((0, 1), (0, 2), (1, 2))]
+    assert pairs == pytest.approx([0.670, 0.761, 0.732], abs=5e-4)
 
 
 def test_missing_ratings_are_left_out_and_no_variation_is_undefined():

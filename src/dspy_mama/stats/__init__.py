@@ -5,19 +5,25 @@ from dspy_mama.stats.intervals import Estimate, Interval, bca_interval, estimate
 from dspy_mama.stats.paired import Difference, holm, mcnemar_exact, paired_difference, shared_pairs
 from dspy_mama.stats.probability import resample_probabilities
 from dspy_mama.stats.resampling import CountDraws, resample_counts
+from dspy_mama.stats.stability import Stability, fleiss_estimate, flip_rates, measure_stability, minority_shares
 
 __all__ = [
     "CountDraws",
     "Difference",
     "Estimate",
     "Interval",
+    "Stability",
     "bca_interval",
     "cohen_kappa",
     "estimate",
+    "fleiss_estimate",
     "fleiss_kappa",
+    "flip_rates",
     "holm",
     "krippendorff_alpha",
     "mcnemar_exact",
+    "measure_stability",
+    "minority_shares",
     "paired_difference",
     "percentile_interval",
     "resample_counts",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 
 from dspy_mama.core import DeclarationError
 
 MISSING = -1
+
+Scale = Literal["nominal", "ordinal", "interval"]
 
 
 def _counts(ratings: npt.NDArray[np.integer], categories: int | None) -> npt.NDArray[np.float64]:
@@ -69,24 +73,34 @@ def cohen_kappa(
     return None if disagreement == 0 else float(1 - (weights * observed).sum() / disagreement)
 
 
-def krippendorff_alpha(ratings: npt.NDArray[np.integer], *, interval: bool = False) -> float | None:
-    """Returns Krippendorff's alpha (2004), nominal or on an interval scale, or None where it is undefined.
+def krippendorff_alpha(ratings: npt.NDArray[np.integer], scale: Scale = "nominal") -> float | None:
+    """Returns Krippendorff's alpha (2004; 2011 for the ordinal distance), or None where it is undefined.
 
     Args:
         ratings: Category numbers from 0, shape (items, raters), -1 missing; items with one rating do not count.
-        interval: Weight a disagreement by its squared distance.
+        scale: How far apart two categories are: `nominal` all alike, `interval` by their squared distance, `ordinal`
+            by how many ratings lie between them.
     """
     counts = _counts(ratings, None)
     counts = counts[counts.sum(axis=1) >= 2]
     if not len(counts):
         return None
     per_item = counts.sum(axis=1)
-    grid = np.arange(counts.shape[1])
-    distance = (grid[:, None] - grid[None, :]) ** 2 if interval else (grid[:, None] != grid[None, :]).astype(np.int64)
     coincidence = np.einsum("ic,id,i->cd", counts, counts, 1 / (per_item - 1)) - np.diag(
         (counts / (per_item - 1)[:, None]).sum(axis=0)
     )
     totals = coincidence.sum(axis=1)
+    distance = _distance(totals, scale)
     n = totals.sum()
     expected = (distance * (np.outer(totals, totals) - np.diag(totals))).sum() / (n - 1)
     return None if expected == 0 else float(1 - (distance * coincidence).sum() / expected)
+
+
+def _distance(totals: npt.NDArray[np.float64], scale: Scale) -> npt.NDArray[np.float64]:
+    """Returns the squared distance of every two categories."""
+    grid = np.arange(len(totals))
+    if scale == "nominal":
+        return (grid[:, None] != grid[None, :]).astype(np.float64)
+    # Ordinal: a category's place is its mean rank among all ratings.
+    place = np.cumsum(totals) - totals / 2 if scale == "ordinal" else grid.astype(np.float64)
+    return np.asarray((place[:, None] - place[None, :]) ** 2, dtype=np.float64)
