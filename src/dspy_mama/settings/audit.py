@@ -48,6 +48,9 @@ class SystemSettings:
         probability: Where a label's probability comes from.
         thresholds: Cut per domain in [0, 1] for the final label; a missing domain keeps the label as written.
         router: How a question gets its specialist.
+        order_seed: Seed of the order in which prompts list things: the passages of evidence, and the domains of the
+            assessments that MA3 reads. None = best passage first, domains as everywhere. Inputs and outputs of a
+            prompt keep their places.
     """
 
     name: SystemName = "rag"
@@ -60,6 +63,7 @@ class SystemSettings:
     probability: ProbabilitySource = "token"
     thresholds: dict[Literal["medical", "ethical", "legal"], float] = Field(default_factory=dict)
     router: RouterSettings = Field(default_factory=RouterSettings)
+    order_seed: int | None = None
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -7,6 +7,7 @@ from typing import Any, Final
 from dspy_mama.core.cases import DOMAINS
 from dspy_mama.lm.predict import StructuredPredict, reading_of
 from dspy_mama.lm.stated import with_stated_probability
+from dspy_mama.systems.audit.ordering import ordered
 from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.readings import phase_from
 from dspy_mama.systems.audit.rules import assessments_text, collect, evidence_text, vote
@@ -38,6 +39,7 @@ class ConsensusJudge(PhaseModule):
         evidence: str = "notes",
         probability: str = "token",
         with_verification: bool = True,
+        order_seed: int | None = None,
     ) -> None:
         """Makes the judge.
 
@@ -47,9 +49,11 @@ class ConsensusJudge(PhaseModule):
                 `hybrid` shows both.
             probability: `token`, `stated` or `none`.
             with_verification: Whether MA2 runs before it.
+            order_seed: Seed of the order in which the domains' assessments are listed; None = as everywhere.
         """
         super().__init__()
         self.evidence = evidence if with_verification else "notes"
+        self.order_seed = order_seed
         notes, passages = PROMPTS[prompt]
         signature: Any = notes if self.evidence == "notes" else passages
         if not with_verification:
@@ -64,8 +68,10 @@ class ConsensusJudge(PhaseModule):
         """Returns the final verdicts."""
         notes = None if self.evidence == "topk" else verification
         passages = self._passages(verification) if self.evidence != "notes" else None
+        domains = ordered(DOMAINS, self.order_seed, "assessments", question, answer)
+        assessments = assessments_text(initial, notes, domains)
         prediction = await self.judge.acall(
-            question=question, answer=answer, assessments=assessments_text(initial, notes), evidence=passages
+            question=question, answer=answer, assessments=assessments, evidence=passages
         )
         return phase_from(reading_of(prediction), prediction)
 

@@ -103,6 +103,7 @@ def build_program(
         retriever=retriever if knowledge and retriever is not None else NullRetriever(),
         query=system.query,
         thresholds=system.thresholds,
+        order_seed=system.order_seed,
         settings=(system, ablation),
     )
 
@@ -115,7 +116,11 @@ def _consensus(
     if system.consensus == "majority":
         return MajorityVote()
     return ConsensusJudge(
-        prompt=system.judge_prompt, evidence=evidence, with_verification=ablation.verification, **common
+        prompt=system.judge_prompt,
+        evidence=evidence,
+        with_verification=ablation.verification,
+        order_seed=system.order_seed,
+        **common,
     )
 
 

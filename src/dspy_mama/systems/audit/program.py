@@ -15,6 +15,7 @@ from dspy_mama.core.outcomes import UNDETERMINED
 from dspy_mama.core.ports import Retriever
 from dspy_mama.lm.predict import StructuredPredict
 from dspy_mama.settings import AblationSettings, SystemSettings
+from dspy_mama.systems.audit.ordering import ordered
 from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.rules import collect, cut, name_of, needs_review
 from dspy_mama.systems.audit.schema import Evidence, PhaseResult, RoleAssignment
@@ -58,6 +59,7 @@ class RiskAuditor(dspy.Module):
         retriever: Retriever,
         query: str = "both",
         thresholds: Mapping[Domain, float] | None = None,
+        order_seed: int | None = None,
         settings: tuple[SystemSettings, AblationSettings] | None = None,
     ) -> None:
         """Composes the program from its parts; `from_preset` makes them.
@@ -70,6 +72,7 @@ class RiskAuditor(dspy.Module):
             retriever: Evidence, or a null.
             query: What evidence is searched with.
             thresholds: Cuts of the final labels, in [0, 1].
+            order_seed: Seed of the order in which passages are shown; None = best first.
             settings: What it was made from, saved with it.
 
         Raises:
@@ -83,6 +86,7 @@ class RiskAuditor(dspy.Module):
         self.retriever = retriever
         self.query = query
         self.thresholds = dict(thresholds or {})
+        self.order_seed = order_seed
         self.settings = settings
         wrong = {d: t for d, t in self.thresholds.items() if d not in DOMAINS or not 0 <= t <= 1}
         if wrong:
@@ -163,7 +167,7 @@ class RiskAuditor(dspy.Module):
         self, question: str, answer: str, query: str
     ) -> tuple[RoleAssignment, PhaseResult | None, Evidence]:
         """Routing, MA1 and the search do not need one another; MA1 waits for evidence only where it reads any."""
-        search = asyncio.ensure_future(self.retriever.asearch(query, DOMAINS))
+        search = asyncio.ensure_future(self._search(query))
         routing = asyncio.ensure_future(self.router.acall(question))
         try:
             early = await search if getattr(self.initial, "with_evidence", False) else None
@@ -174,6 +178,10 @@ class RiskAuditor(dspy.Module):
                 task.cancel()
             # Also takes the error of a task that failed beside another: asyncio reports unseen ones.
             await asyncio.gather(search, routing, return_exceptions=True)
+
+    async def _search(self, query: str) -> Evidence:
+        found = await self.retriever.asearch(query, DOMAINS)
+        return {domain: ordered(passages, self.order_seed, domain, query) for domain, passages in found.items()}
 
     def _prediction(self, roles: RoleAssignment, phases: Mapping[str, PhaseResult]) -> dspy.Prediction:
         name = list(phases)[-1]

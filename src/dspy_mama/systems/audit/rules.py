@@ -97,10 +97,12 @@ def _line(label: str, verdict: RiskVerdict) -> str:
     return f"{label}{by}: {name_of(verdict)}. {_one_line(verdict.reason)}{cited}"
 
 
-def assessments_text(initial: PhaseResult | None, verification: PhaseResult | None) -> str:
+def assessments_text(
+    initial: PhaseResult | None, verification: PhaseResult | None, domains: Sequence[Domain] = DOMAINS
+) -> str:
     """Returns labels and notes of MA1 and MA2, by domain, as MA3 sees them."""
     lines = []
-    for domain in DOMAINS:
+    for domain in domains:
         lines.append(f"{domain} domain")
         if initial is not None:
             lines.append(_line("- first assessment", initial.verdict(domain)))
