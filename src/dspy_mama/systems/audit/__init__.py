@@ -4,15 +4,20 @@ from dspy_mama.systems.audit.presets import ABLATIONS, SYSTEMS, build_auditor, b
 from dspy_mama.systems.audit.program import ROLES, RiskAuditor
 from dspy_mama.systems.audit.record import audit_record
 from dspy_mama.systems.audit.schema import PhaseResult, RiskVerdict, RoleAssignment
+from dspy_mama.systems.audit.severity import SEVERITY_SCALE, ErrorKind, SeverityAssessor, SeverityOpinion
 
 __all__ = [
     "ABLATIONS",
     "ROLES",
+    "SEVERITY_SCALE",
     "SYSTEMS",
+    "ErrorKind",
     "PhaseResult",
     "RiskAuditor",
     "RiskVerdict",
     "RoleAssignment",
+    "SeverityAssessor",
+    "SeverityOpinion",
     "audit_record",
     "build_auditor",
     "build_program",
