@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dspy_mama.core.errors import DeclarationError
@@ -52,8 +53,15 @@ def build_retriever(settings: Settings) -> Retriever:
     )
 
 
-def build_auditor_program(settings: Settings, retriever: Retriever | None = None) -> RiskAuditor:
+def build_auditor_program(
+    settings: Settings, retriever: Retriever | None = None, lms: Mapping[str, Any] | None = None
+) -> RiskAuditor:
     """Makes the program with its LMs bound to roles.
+
+    Args:
+        settings: The run.
+        retriever: Evidence; None = as the settings say.
+        lms: LMs by role; None = those of the settings.
 
     Raises:
         DeclarationError: A role is unknown, a key is not set, or a file is missing.
@@ -62,7 +70,7 @@ def build_auditor_program(settings: Settings, retriever: Retriever | None = None
     if unknown:
         raise DeclarationError(f"lm.roles: unknown role(s) {unknown}; roles are {', '.join(ROLES)}")
     program = build_program(settings.system, settings.ablation, retriever or build_retriever(settings))
-    return program.set_lms(build_lms(settings.lm))
+    return program.set_lms(lms or build_lms(settings.lm))
 
 
 def build_tracker(settings: Settings) -> MlflowTracker | NullTracker:

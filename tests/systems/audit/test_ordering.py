@@ -18,7 +18,7 @@ def test_a_seed_gives_one_order_and_another_seed_or_pair_another():
 
 
 def test_every_order_is_about_as_likely():
-    counts = {order: 0 for order in permutations(range(3))}
+    counts = dict.fromkeys(permutations(range(3)), 0)
     for seed in range(1200):
         counts[ordered(range(3), seed)] += 1
     assert all(150 <= count <= 250 for count in counts.values())
