@@ -18,7 +18,8 @@ from dspy_mama.core.errors import DeclarationError, MamaError
 BUG_HINT = "this is a fault of dspy_mama; run again with --debug and report what it prints"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(only: str | None = None) -> argparse.ArgumentParser:
+    """Returns the parser of every verb, or of the one that was asked for."""
     parser = argparse.ArgumentParser(
         prog="mama",
         description="Audits medical chatbot answers for medical, ethical and legal risk.",
@@ -27,7 +28,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks and debug messages")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for name, verb in VERBS.items():
+    for name in [only] if only else VERBS:
+        verb = VERBS[name]
         sub = verbs.add_parser(name, help=verb.help, description=verb.help)
         sub.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
         sub.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
@@ -45,8 +47,10 @@ def _fail(message: str, code: int, as_json: bool) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
-    parser = _parser()
-    given = _parse(parser, arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    first = next((word for word in words if not word.startswith("-")), None)
+    parser = _parser(first if first in VERBS else None)
+    given = _parse(parser, words)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     logging.getLogger("dspy_mama").setLevel(logging.DEBUG if given.debug else logging.WARNING)
     try:

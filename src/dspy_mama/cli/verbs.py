@@ -1,21 +1,40 @@
-"""The verbs, by name; to add one, write a `Verb` and name it here."""
+"""The verbs, by name; to add one, write a `Verb` and name its home here.
+
+A verb's module is imported when the verb is used: `mama score` asks no LM and should not wait for what does.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Final, cast
 
-from dspy_mama.cli.audit import AUDIT
-from dspy_mama.cli.doctor import DOCTOR
-from dspy_mama.cli.evaluate import DEMO, EVALUATE
-from dspy_mama.cli.index import INDEX
-from dspy_mama.cli.report import REPORT
 from dspy_mama.cli.verb import Verb
 
-VERBS: Final[dict[str, Verb]] = {
-    "demo": DEMO,
-    "audit": AUDIT,
-    "evaluate": EVALUATE,
-    "index": INDEX,
-    "report": REPORT,
-    "doctor": DOCTOR,
+_HOMES: Final = {
+    "demo": "evaluate:DEMO",
+    "audit": "audit:AUDIT",
+    "evaluate": "evaluate:EVALUATE",
+    "score": "score:SCORE",
+    "index": "index:INDEX",
+    "report": "report:REPORT",
+    "stability": "stability:STABILITY",
+    "doctor": "doctor:DOCTOR",
 }
+
+
+class _Verbs(Mapping[str, Verb]):
+    """Verbs that are imported when they are looked up."""
+
+    def __getitem__(self, name: str) -> Verb:
+        module, _, constant = _HOMES[name].partition(":")
+        return cast("Verb", getattr(import_module(f"dspy_mama.cli.{module}"), constant))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_HOMES)
+
+    def __len__(self) -> int:
+        return len(_HOMES)
+
+
+VERBS: Final[Mapping[str, Verb]] = _Verbs()

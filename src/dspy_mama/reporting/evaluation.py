@@ -81,23 +81,37 @@ def score_systems(
     """
     codes = {name: labels.codes() for name, labels in systems.items()}
     blocks: list[Codes] = list(codes.values())
-    for first, second in pairs:
-        blocks.extend(shared_pairs(codes[first], codes[second]))
+    places = {name: position * WIDTH for position, name in enumerate(systems)}
+    starts = [_place(first, second, codes, places, blocks) for first, second in pairs]
     clusters = next((labels.clusters for labels in systems.values()), None)
     columns = np.hstack(blocks) if blocks else np.zeros((0, 0), dtype=np.int8)
     rng, chances = np.random.default_rng(seed).spawn(2)
     counts = resample_counts(columns, rng, resamples, clusters=clusters)
     scores = {}
-    for position, (name, labels) in enumerate(systems.items()):
+    for name, labels in systems.items():
         score = score_labels(labels)
-        _add_intervals(score, counts, position * WIDTH, method)
+        _add_intervals(score, counts, places[name], method)
         _add_probability_intervals(score, labels, chances, resamples)
-        scores[name] = score | {"seed": seed, "resamples": resamples}
-    deltas = {}
-    for position, (first, second) in enumerate(pairs):
-        start = (len(systems) + 2 * position) * WIDTH
-        deltas[f"{first}->{second}"] = _deltas(counts, start, start + WIDTH, method)
+        scores[name] = score | {"seed": seed, "resamples": resamples, "method": method, "units": counts.units}
+    deltas = {
+        f"{first}->{second}": _deltas(counts, *start, method)
+        for (first, second), start in zip(pairs, starts, strict=True)
+    }
     return {"systems": scores, "deltas": deltas}
+
+
+def _place(
+    first: str, second: str, codes: Mapping[str, Codes], places: Mapping[str, int], blocks: list[Codes]
+) -> tuple[int, int]:
+    """Returns where the columns of the pairs that both scored begin; they are added where no system has them."""
+    found = []
+    for name, shared in zip((first, second), shared_pairs(codes[first], codes[second]), strict=True):
+        if np.array_equal(shared, codes[name]):
+            found.append(places[name])
+        else:
+            found.append(len(blocks) * WIDTH)
+            blocks.append(shared)
+    return found[0], found[1]
 
 
 def _add_intervals(score: dict[str, Any], counts: CountDraws, start: int, method: Method) -> None:
@@ -166,7 +180,12 @@ def _deltas(counts: CountDraws, first: int, second: int, method: Method) -> dict
 
 
 def score_phases(
-    records: Sequence[Mapping[str, Any]], *, seed: int = 0, resamples: int = 1000, cluster_by_question: bool = False
+    records: Sequence[Mapping[str, Any]],
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+    method: Method = "percentile",
+    cluster_by_question: bool = False,
 ) -> dict[str, Any]:
     """Scores every phase that ran, the final verdicts, and the gain of each phase over the one before.
 
@@ -185,16 +204,15 @@ def score_phases(
     pairs = list(pairwise(ran))
     if len(ran) > 2:
         pairs.append((ran[0], ran[-1]))
-    found = score_systems(systems, pairs, seed=seed, resamples=resamples)
+    found = score_systems(systems, pairs, seed=seed, resamples=resamples, method=method)
     final = found["systems"].pop("final")
     return {"phases": found["systems"], "final": final, "deltas": found["deltas"]}
 
 
-def score(labels: Labels, *, seed: int = 0, resamples: int = 1000) -> dict[str, Any]:
+def score(labels: Labels, *, seed: int = 0, resamples: int = 1000, method: Method = "percentile") -> dict[str, Any]:
     """Scores one system with intervals: what `score --json` prints."""
-    return cast(
-        "dict[str, Any]", score_systems({"system": labels}, seed=seed, resamples=resamples)["systems"]["system"]
-    )
+    found = score_systems({"system": labels}, seed=seed, resamples=resamples, method=method)
+    return cast("dict[str, Any]", found["systems"]["system"])
 
 
 def compare(

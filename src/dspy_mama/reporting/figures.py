@@ -1,4 +1,4 @@
-"""Pictures of a run, readable in grey and by colour-blind people. No pyplot, so safe in threads and servers."""
+"""Pictures of a run."""
 
 from __future__ import annotations
 
@@ -7,30 +7,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from dspy_mama.core import DOMAINS
+from dspy_mama.reporting.probability_figures import reliability_figure, reliability_words, roc_figure, roc_words
+from dspy_mama.reporting.style import SERIES, calm, new_figure
 from dspy_mama.reporting.tables import phase_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette; marker and line style tell the series apart without colour.
-_SERIES: Final = {
-    "medical": ("#0072B2", "o", "-"),
-    "ethical": ("#D55E00", "s", "--"),
-    "legal": ("#009E73", "^", "-."),
-    "average": ("#000000", "D", ":"),
-}
 _CELLS: Final = ((("fn", "missed"), ("tp", "found")), (("tn", "cleared"), ("fp", "false alarm")))
-_DPI: Final = 130
-
-
-def _figure(width: float, height: float) -> Figure:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=_DPI, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _scored_phases(summary: Mapping[str, Any]) -> list[str]:
@@ -45,7 +30,7 @@ def confusion_figure(summary: Mapping[str, Any]) -> Figure | None:
     phases = _scored_phases(summary)
     if not phases:
         return None
-    figure = _figure(8.4, 0.5 + 2.15 * len(phases))
+    figure = new_figure(8.4, 0.5 + 2.15 * len(phases))
     grid = figure.subplots(len(phases), len(DOMAINS), squeeze=False)
     for row, phase in enumerate(phases):
         for column, domain in enumerate(DOMAINS):
@@ -85,11 +70,11 @@ def gain_figure(summary: Mapping[str, Any]) -> Figure | None:
     phases = _scored_phases(summary)
     if not phases:
         return None
-    figure = _figure(7.2, 4.0)
+    figure = new_figure(7.2, 4.0)
     axes = figure.subplots()
     shown = [*(d for d in DOMAINS if any(summary["phases"][p]["domains"][d]["n"] for p in phases)), "average"]
     for position, name in enumerate(shown):
-        colour, marker, line = _SERIES[name]
+        colour, marker, line = SERIES[name]
         # Side by side, so that the bars of one phase do not hide each other.
         offset = (position - (len(shown) - 1) / 2) * 0.09
         points = [_macro_f1(summary["phases"][phase], name) for phase in phases]
@@ -111,9 +96,7 @@ def gain_figure(summary: Mapping[str, Any]) -> Figure | None:
         axes.errorbar(at, values, yerr=spread, label=name, **style)
     axes.set_xticks(range(len(phases)), [phase_title(phase) for phase in phases])
     axes.set(xlim=(-0.5, len(phases) - 0.5), ylim=(0, 1.02), ylabel="macro-F1 (95% interval)")
-    axes.grid(axis="y", color="0.85", lw=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    calm(axes, "y")
     axes.legend(frameon=False, ncols=len(shown), loc="lower center", bbox_to_anchor=(0.5, 1.0), fontsize=9)
     return figure
 
@@ -126,8 +109,13 @@ def _macro_f1(score: Mapping[str, Any], name: str) -> tuple[float | None, Any]:
 
 
 def run_figures(summary: Mapping[str, Any]) -> dict[str, Figure]:
-    """Returns the pictures of a run by name; none where nothing is scored."""
-    drawn = {"confusion": confusion_figure(summary), "phase_gain": gain_figure(summary)}
+    """Returns the pictures of a run by name; none where nothing is scored, no curves without probabilities."""
+    drawn = {
+        "confusion": confusion_figure(summary),
+        "phase_gain": gain_figure(summary),
+        "reliability": reliability_figure(summary),
+        "roc": roc_figure(summary),
+    }
     return {name: figure for name, figure in drawn.items() if figure is not None}
 
 
@@ -140,6 +128,8 @@ def to_png(figure: Figure) -> bytes:
 
 def describe(name: str, summary: Mapping[str, Any]) -> str:
     """Returns a picture in words, for those who do not see it."""
+    if name in ("reliability", "roc"):
+        return reliability_words(summary) if name == "reliability" else roc_words(summary)
     phases = _scored_phases(summary)
     if name == "phase_gain":
         series = [

@@ -27,6 +27,9 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _CAPTIONS: Final = {
     "confusion": "Confusion matrices; shades are shares of the row, so that a rare class shows.",
     "phase_gain": "Macro-F1 from phase to phase with 95% bootstrap intervals.",
+    "reliability": "Final probabilities of risk against the share that is risky by gold, in tenths, with Wilson's 95% "
+    "intervals; on the diagonal, probabilities mean what they say.",
+    "roc": "Risky answers found against safe answers flagged, over all cuts of the final probability.",
 }
 
 

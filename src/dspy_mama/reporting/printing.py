@@ -70,8 +70,13 @@ def _compact(cell: str) -> str:
 
 def markdown_tables(summary: Mapping[str, Any]) -> str:
     """Returns the tables of a run as Markdown."""
-    parts = [f"**{summary['label_banner']}**"] if summary.get("label_banner") else []
-    for table in run_tables(summary):
+    return as_markdown(run_tables(summary), banner=summary.get("label_banner"))
+
+
+def as_markdown(tables: Sequence[Table], *, banner: str | None = None) -> str:
+    """Returns tables as Markdown, a banner before them."""
+    parts = [f"**{banner}**"] if banner else []
+    for table in tables:
         lines = [f"### {table.title}", "", _markdown_row(table.header), _markdown_row(["---"] * len(table.header))]
         lines += [_markdown_row(row) for row in table.rows]
         lines += ["", *table.notes] if table.notes else []

@@ -9,6 +9,8 @@ from typing import Any, Final
 from dspy_mama.core import DOMAINS
 from dspy_mama.reporting.evaluation import score_phases
 from dspy_mama.reporting.usage import usage_by_phase
+from dspy_mama.scoring import labels_from_records, probability_curves
+from dspy_mama.stats.intervals import Method
 
 Record = Mapping[str, Any]
 
@@ -32,7 +34,12 @@ def label_banner(models: Mapping[str, Iterable[str]]) -> str | None:
 
 
 def summarise(
-    records: Sequence[Record], *, seed: int = 0, resamples: int = 1000, cluster_by_question: bool = False
+    records: Sequence[Record],
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+    method: Method = "percentile",
+    cluster_by_question: bool = False,
 ) -> dict[str, Any]:
     """Builds `summary.json`.
 
@@ -40,17 +47,21 @@ def summarise(
         records: Rows of `records.jsonl`.
         seed: Seed of the resamples.
         resamples: Resamples behind each interval.
+        method: Kind of interval.
         cluster_by_question: Resample pairs with the same question together.
 
     Returns:
         Plain data without NaN: `n`, `phases`, `final`, `deltas`, `verdicts`, `needs_review`, `unscored_rate` (share of
         final verdicts that could not be had), `usage` per phase and in total, `retrieval`, `routing`, `models`,
-        `label_banner`, `seed` and `resamples`. What is unknown or undefined is null.
+        `label_banner`, `curves` (ROC and reliability of the final probabilities, by domain), `seed`, `resamples`,
+        `method` and `cluster_by_question`. What is unknown or undefined is null.
 
     Raises:
         DeclarationError: A record holds a label that is none.
     """
-    scores = score_phases(records, seed=seed, resamples=resamples, cluster_by_question=cluster_by_question)
+    scores = score_phases(
+        records, seed=seed, resamples=resamples, method=method, cluster_by_question=cluster_by_question
+    )
     models = _models(records)
     unscored = scores["final"]["unscored"]
     missing = unscored["n"] - unscored["by_kind"].get("undetermined", 0)
@@ -67,8 +78,11 @@ def summarise(
         "models": models,
         "label_banner": label_banner(models),
         "seconds": sum(record.get("seconds") or 0.0 for record in records),
+        "curves": probability_curves(labels_from_records(records, "final")),
         "seed": seed,
         "resamples": resamples,
+        "method": method,
+        "cluster_by_question": cluster_by_question,
     }
 
 

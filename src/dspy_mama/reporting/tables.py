@@ -69,13 +69,20 @@ def amount(usage: Mapping[str, Any], name: str, pattern: str = ",.0f") -> str:
     return f"{lower}{value:{pattern}}"
 
 
+def bootstrap_note(summary: Mapping[str, Any]) -> str:
+    """Returns one sentence on how the intervals were made."""
+    kind = {"bca": "BCa"}.get(summary.get("method", "percentile"), "Percentile")
+    over = "clusters (same question)" if summary.get("cluster_by_question") else "pairs"
+    return f"{kind} bootstrap over {over}, {summary['resamples']} resamples, seed {summary['seed']}."
+
+
 def _unscored(unscored: Mapping[str, Any]) -> str:
     kinds = ", ".join(f"{kind} {count}" for kind, count in unscored["by_kind"].items())
     return f"{unscored['n']}/{unscored['of']}" + (f" ({kinds})" if kinds else "")
 
 
-def scores_table(summary: Mapping[str, Any]) -> Table:
-    """Returns quality by phase and domain; without any gold, how often each verdict was given."""
+def scores_table(summary: Mapping[str, Any], first: str = "Phase") -> Table:
+    """Returns quality by phase (or by what `first` calls it) and domain; without any gold, verdicts are counted."""
     if summary["final"]["average_macro_f1"] is None and not any(
         score["average_domains"] for score in summary["phases"].values()
     ):
@@ -96,10 +103,10 @@ def scores_table(summary: Mapping[str, Any]) -> Table:
                     _unscored(own["unscored"]),
                 )
             )
-    header = ("Phase", "Domain", "n", "Macro-F1 (95% CI)", "Acc.", "Prec.", "Rec.", "AUC", "FN", "FP", "Unscored")
+    header = (first, "Domain", "n", "Macro-F1 (95% CI)", "Acc.", "Prec.", "Rec.", "AUC", "FN", "FP", "Unscored")
     notes = (
-        f"Percentile bootstrap over pairs, {summary['resamples']} resamples, seed {summary['seed']}. Macro-F1, "
-        "precision and recall are means over risky and safe; unscored verdicts are left out of them.",
+        f"{bootstrap_note(summary)} Macro-F1, precision and recall are means over risky and safe; unscored verdicts "
+        "are left out of them.",
         *_warnings(summary),
     )
     return Table("Risk labels against gold", header, tuple(rows), notes)
@@ -129,8 +136,8 @@ def _verdicts_table(summary: Mapping[str, Any]) -> Table:
     return Table("Verdicts (no gold labels: nothing is scored)", header, rows)
 
 
-def overall_table(summary: Mapping[str, Any]) -> Table:
-    """Returns average macro-F1 and joint accuracy by phase."""
+def overall_table(summary: Mapping[str, Any], first: str = "Phase") -> Table:
+    """Returns average macro-F1 and joint accuracy by phase (or by what `first` calls it)."""
     rows = []
     for phase, score in summary["phases"].items():
         joint = score["joint_accuracy"]
@@ -146,7 +153,7 @@ def overall_table(summary: Mapping[str, Any]) -> Table:
                 f"{figure(worst['average_macro_f1'])} / {figure(worst['joint_accuracy'])}",
             )
         )
-    header = ("Phase", "Average macro-F1", "over", "Joint accuracy", "Unscored", "If wrong")
+    header = (first, "Average macro-F1", "over", "Joint accuracy", "Unscored", "If wrong")
     notes = ('With 95% intervals. "If wrong": both values, were every unscored verdict wrong.',)
     return Table("Over all domains", header, tuple(rows), notes)
 

@@ -87,8 +87,18 @@ class OptimizerSettings:
 
 @dataclass(frozen=True, config=STRICT)
 class ExperimentSettings:
-    """Name and seed of a study."""
+    """Name of a study, and how its intervals are made.
+
+    Attributes:
+        name: Name of the study.
+        seed: Seed of the bootstrap.
+        resamples: Resamples behind each interval.
+        interval: `percentile` (the paper's), or `bca` (bias-corrected and accelerated).
+        cluster_by_question: Resample pairs with the same question together.
+    """
 
     name: str = "default"
     seed: int = 0
     resamples: int = Field(default=1000, ge=1)
+    interval: Literal["percentile", "bca"] = "percentile"
+    cluster_by_question: bool = False

@@ -17,7 +17,7 @@ _WITHOUT_EFFECT: Final = frozenset(
 def spec_hash(spec: Mapping[str, Any]) -> str:
     """Returns a hash of everything in a spec that can change a run's records.
 
-    Left out are `runtime`, `tracking` (but for `store_text`), the number of bootstrap resamples, and limits, prices
+    Left out are `runtime`, `tracking` (but for `store_text`), how intervals are made, and limits, prices
     and threads of the LMs and the embedder.
 
     Args:
@@ -28,7 +28,8 @@ def spec_hash(spec: Mapping[str, Any]) -> str:
     plain.pop("runtime", None)
     plain["tracking"] = {"store_text": (plain.get("tracking") or {}).get("store_text", True)}
     if isinstance(experiment := plain.get("experiment"), dict):
-        experiment.pop("resamples", None)
+        for name in ("resamples", "interval", "cluster_by_question"):
+            experiment.pop(name, None)
     if isinstance(embedder := plain.get("embedder"), dict):
         embedder.pop("cache", None)
     for group in ("lm", "embedder"):

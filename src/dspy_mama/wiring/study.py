@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -101,6 +101,8 @@ async def run_study(
         DeclarationError: Settings, data, index or LM are at fault.
         TooManyFailuresError: Pair after pair failed on infrastructure.
     """
+    if settings.experiment.cluster_by_question and not settings.tracking.store_text:
+        raise DeclarationError("experiment.cluster_by_question needs the questions: set tracking.store_text=true")
     facts: dict[str, Any] = {}
     if pairs is None:
         loaded = load_pairs(settings.data, on_fault="drop" if drop_faulty else "raise")
@@ -118,7 +120,7 @@ async def run_study(
             return StudyResult(
                 store.folder, {}, unscored, result, resumed=result.skipped, requests=served_requests(program)
             )
-        summary = summarise(records, seed=settings.experiment.seed, resamples=settings.experiment.resamples)
+        summary = summarise(records, **_bootstrap(to_mapping(settings.experiment)))
         write_facts(settings, program, store, spec, facts, started, summary)
         # A run is complete when all five files are there. One that fails for want of a server is not: the same
         # command goes on from it, asks again for the pairs that failed, and repeats no other.
@@ -224,9 +226,18 @@ def rebuild_report(folder: Path) -> tuple[dict[str, Any], Path]:
     spec, records = store.load("spec"), store.records()
     if not records:
         raise DeclarationError(f"{folder}: holds no record; run the audit first")
-    study = spec.get("experiment", {})
-    summary = summarise(records, seed=study.get("seed", 0), resamples=study.get("resamples", 1000))
+    summary = summarise(records, **_bootstrap(spec.get("experiment", {})))
     return summary, write_pictures(folder, records, summary, spec)
+
+
+def _bootstrap(study: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns how the intervals of a study are made, as `summarise` takes it."""
+    return {
+        "seed": study.get("seed", 0),
+        "resamples": study.get("resamples", 1000),
+        "method": study.get("interval", "percentile"),
+        "cluster_by_question": study.get("cluster_by_question", False),
+    }
 
 
 def _track(
