@@ -41,13 +41,18 @@ def write_predictions(records: Iterable[Mapping[str, Any]], path: str | Path) ->
     data = writers[target.suffix.lower()](list(records))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(target, data)
+        replace_file(target, data)
     except OSError as error:
         raise DeclarationError(f"{target}: cannot be written ({error.strerror or error})") from None
     return target
 
 
-def _replace(target: Path, data: bytes) -> None:
+def replace_file(target: Path, data: bytes) -> None:
+    """Writes a file that appears complete or not at all.
+
+    Raises:
+        OSError: It cannot be written.
+    """
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         draft.write_bytes(data)
@@ -85,7 +90,7 @@ def _csv(records: Sequence[Mapping[str, Any]]) -> bytes:
     stream = io.StringIO(newline="")
     writer = csv.DictWriter(stream, columns, restval="")
     writer.writeheader()
-    writer.writerows({column: _safe(value) for column, value in row.items()} for row in rows)
+    writer.writerows({column: safe_cell(value) for column, value in row.items()} for row in rows)
     return stream.getvalue().encode("utf-8-sig", "replace")
 
 
@@ -109,7 +114,8 @@ def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _safe(value: Any) -> str:
+def safe_cell(value: Any) -> str:
+    """Returns a value as the text of a spreadsheet's cell; what it would run as a formula gets an apostrophe."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
     if isinstance(value, bool):
