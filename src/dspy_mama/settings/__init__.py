@@ -3,6 +3,7 @@
 from dspy_mama.settings.audit import (
     AblationName,
     AblationSettings,
+    Jurisdiction,
     ProbabilitySource,
     RouterSettings,
     SystemName,
@@ -26,6 +27,7 @@ __all__ = [
     "DataSettings",
     "EmbedderSettings",
     "ExperimentSettings",
+    "Jurisdiction",
     "LMSettings",
     "LMSpec",
     "OptimizerSettings",

@@ -12,6 +12,7 @@ from dspy_mama.settings.strict import STRICT
 SystemName = Literal["baseline", "enhanced", "embedding", "rag", "rag_foreign"]
 AblationName = Literal["full", "ma", "ma_mpa", "ma_ek", "ma_without_ma2", "mpa", "ek"]
 ProbabilitySource = Literal["token", "stated", "none"]
+Jurisdiction = Literal["JP", "US", "EU", "DE"]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -40,6 +41,7 @@ class SystemSettings:
     Attributes:
         name: The system.
         context: Which collections MA2 may read: none, the limited encyclopedic source, all of a jurisdiction.
+        jurisdiction: Whose law legal risk means, in every prompt.
         jurisdictions: Whose sources MA2 may read.
         query: What evidence is searched with: the question, the answer, or both.
         judge_prompt: MA3's prompt, `base` or `enhanced`.
@@ -64,6 +66,7 @@ class SystemSettings:
     thresholds: dict[Literal["medical", "ethical", "legal"], float] = Field(default_factory=dict)
     router: RouterSettings = Field(default_factory=RouterSettings)
     order_seed: int | None = None
+    jurisdiction: Jurisdiction = "JP"
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -7,6 +7,7 @@ from typing import Any, Final
 from dspy_mama.core.cases import DOMAINS
 from dspy_mama.lm.predict import StructuredPredict, reading_of
 from dspy_mama.lm.stated import with_stated_probability
+from dspy_mama.settings import Jurisdiction
 from dspy_mama.systems.audit.ordering import ordered
 from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.readings import phase_from
@@ -18,6 +19,7 @@ from dspy_mama.systems.audit.signatures import (
     ReachConsensusEnhanced,
     ReachConsensusEnhancedFromPassages,
     ReachConsensusFromPassages,
+    under_law,
 )
 
 PROMPTS: Final[dict[str, tuple[Any, Any]]] = {
@@ -40,6 +42,7 @@ class ConsensusJudge(PhaseModule):
         probability: str = "token",
         with_verification: bool = True,
         order_seed: int | None = None,
+        jurisdiction: Jurisdiction = "JP",
     ) -> None:
         """Makes the judge.
 
@@ -50,6 +53,7 @@ class ConsensusJudge(PhaseModule):
             probability: `token`, `stated` or `none`.
             with_verification: Whether MA2 runs before it.
             order_seed: Seed of the order in which the domains' assessments are listed; None = as everywhere.
+            jurisdiction: Whose law legal risk means.
         """
         super().__init__()
         self.evidence = evidence if with_verification else "notes"
@@ -58,6 +62,7 @@ class ConsensusJudge(PhaseModule):
         signature: Any = notes if self.evidence == "notes" else passages
         if not with_verification:
             signature = ReachConsensusAlone
+        signature = under_law(signature, jurisdiction)
         if probability == "stated":
             signature = with_stated_probability(signature, LABELS)
         self.judge = StructuredPredict(signature, role="judge", logprobs=probability == "token")

@@ -87,7 +87,7 @@ def build_program(
     knowledge = ablation.knowledge and system.context != "none"
     if knowledge and retriever is None:
         retriever = ShippedRetriever(context=system.context, jurisdictions=system.jurisdictions)
-    common: dict[str, Any] = {"probability": system.probability}
+    common: dict[str, Any] = {"probability": system.probability, "jurisdiction": system.jurisdiction}
     alone = ablation.initial and not ablation.verification and not ablation.consensus
     initial = InitialAssessor(with_evidence=knowledge and alone, **common) if ablation.initial else NullPhase()
     verification = (

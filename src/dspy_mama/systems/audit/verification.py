@@ -11,12 +11,13 @@ from dspy_mama.core.outcomes import Scored
 from dspy_mama.lm.predict import StructuredPredict, reading_of
 from dspy_mama.lm.stated import with_stated_probability
 from dspy_mama.lm.usage import CallUsage, total
+from dspy_mama.settings import Jurisdiction
 from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.readings import verdict_from
 from dspy_mama.systems.audit.routing import GENERAL_SPECIALTY
 from dspy_mama.systems.audit.rules import collect, evidence_text, finding_text, resolve_citations
 from dspy_mama.systems.audit.schema import Evidence, PhaseResult, RiskVerdict, RoleAssignment
-from dspy_mama.systems.audit.signatures import RISK_DEFINITIONS, VerifyDomain, VerifyDomainWithEvidence
+from dspy_mama.systems.audit.signatures import VerifyDomain, VerifyDomainWithEvidence, risk_definition, under_law
 
 GENERAL_ROLE = "general assessor"
 
@@ -37,23 +38,33 @@ def role_of(domain: Domain, assignment: RoleAssignment, *, professional: bool) -
 class DomainVerifier(PhaseModule):
     """Three verifiers side by side, each with its own prompt state."""
 
-    def __init__(self, *, probability: str = "token", professional: bool = True, with_evidence: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        probability: str = "token",
+        professional: bool = True,
+        with_evidence: bool = True,
+        jurisdiction: Jurisdiction = "JP",
+    ) -> None:
         """Makes the verifiers.
 
         Args:
             probability: `token`, `stated` or `none`.
             professional: Judge in professional roles (MPA) or as a general assessor.
             with_evidence: Show evidence (EK).
+            jurisdiction: Whose law legal risk means.
         """
         super().__init__()
         self.professional = professional
         self.with_evidence = with_evidence
+        self.jurisdiction = jurisdiction
         for domain in DOMAINS:
             setattr(self, domain, self._predictor(domain, probability))
 
     def _predictor(self, domain: Domain, probability: str) -> StructuredPredict:
-        base: Any = VerifyDomainWithEvidence if self.with_evidence else VerifyDomain
-        meaning = f"true if there is {domain} risk, that is, {RISK_DEFINITIONS[domain]}; false otherwise"
+        base: Any = under_law(VerifyDomainWithEvidence if self.with_evidence else VerifyDomain, self.jurisdiction)
+        definition = risk_definition(domain, self.jurisdiction)
+        meaning = f"true if there is {domain} risk, that is, {definition}; false otherwise"
         signature = base.with_updated_fields("risk", desc=meaning)
         if probability == "stated":
             signature = with_stated_probability(signature, ("risk",))
