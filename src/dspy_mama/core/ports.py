@@ -34,11 +34,13 @@ class Embedder(Protocol):
 class Retriever(Protocol):
     """Finds evidence. One search serves all three domains of a pair."""
 
-    async def asearch(self, query: str, domains: Sequence[Domain]) -> Mapping[Domain, tuple[Passage, ...]]:
+    async def asearch(
+        self, query: str | Sequence[str], domains: Sequence[Domain]
+    ) -> Mapping[Domain, tuple[Passage, ...]]:
         """Returns passages per domain, best first, within the token budget.
 
         Args:
-            query: Text to search with; untrusted.
+            query: Text to search with, or several whose results are joined; untrusted.
             domains: Domains to search for.
 
         Raises:

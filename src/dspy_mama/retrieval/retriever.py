@@ -15,16 +15,30 @@ from dspy_mama.core.errors import ExecutionError, IndexStateError, MamaError
 from dspy_mama.core.ports import Embedder, Retriever
 from dspy_mama.retrieval.budget import within_budget
 from dspy_mama.retrieval.build import cached_embedder
-from dspy_mama.retrieval.chroma import open_store
+from dspy_mama.retrieval.chroma import ChromaStore, open_store
 from dspy_mama.retrieval.chunking import is_cjk
-from dspy_mama.retrieval.snapshot import Scope, Snapshot
-from dspy_mama.retrieval.store import BUILD, check_header, collection_name, stamp_file
+from dspy_mama.retrieval.embedding import Vectors
+from dspy_mama.retrieval.ranking import Means, Ranking
+from dspy_mama.retrieval.snapshot import CJK_LANGUAGES, Scope, Snapshot
+from dspy_mama.retrieval.store import BUILD, IndexHeader, check_header, collection_name, stamp_file
 from dspy_mama.settings import CorpusSettings, EmbedderSettings, RetrieverSettings
 
 _SERVER_SECONDS: Final = 30.0
 """Seconds between two looks at a server's revision; a folder is looked at before every search."""
 
-_CJK_LANGUAGES: Final = frozenset({"ja", "zh", "ko"})
+_SEARCH: Final = (
+    "top_k",
+    "evidence_tokens",
+    "min_score",
+    "search",
+    "fusion",
+    "lexical_weight",
+    "centred",
+    "diversity",
+    "languages",
+    "sources",
+)
+"""Settings that change what a search finds; they belong in a manifest."""
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +46,9 @@ logger = logging.getLogger(__name__)
 class NullRetriever:
     """Finds nothing: the system without external knowledge."""
 
-    async def asearch(self, query: str, domains: Sequence[Domain]) -> Mapping[Domain, tuple[Passage, ...]]:
+    async def asearch(
+        self, query: str | Sequence[str], domains: Sequence[Domain]
+    ) -> Mapping[Domain, tuple[Passage, ...]]:
         """Returns an empty tuple for every domain."""
         return dict.fromkeys(domains, ())
 
@@ -46,7 +62,7 @@ class NullRetriever:
 
 
 class ChromaRetriever:
-    """Searches a Chroma collection by cosine similarity, exactly, over a copy in memory.
+    """Searches a Chroma collection exactly, by meaning, words or both, over a copy in memory.
 
     The copy follows the collection: when another build has finished, the next search reads it anew. Safe to use from
     several threads and event loops.
@@ -77,10 +93,14 @@ class ChromaRetriever:
         self._lock = threading.Lock()
         self._warned = False
         self._mark = self._change_mark()
-        self._snapshot = self._load(None)
+        self._ranking = self._load(None)
 
-    async def asearch(self, query: str, domains: Sequence[Domain]) -> Mapping[Domain, tuple[Passage, ...]]:
+    async def asearch(
+        self, query: str | Sequence[str], domains: Sequence[Domain]
+    ) -> Mapping[Domain, tuple[Passage, ...]]:
         """Returns passages per domain, best first, within the token budget; the query is embedded once, in a thread.
+
+        Of several queries, such as the claims of an answer, each passage counts for the one that it answers best.
 
         Raises:
             ExecutionError: The embedder or the store could not be asked.
@@ -88,24 +108,32 @@ class ChromaRetriever:
         """
         return await asyncio.to_thread(self.search, query, domains)
 
-    def search(self, query: str, domains: Sequence[Domain] = DOMAINS) -> dict[Domain, tuple[Passage, ...]]:
+    def search(
+        self, query: str | Sequence[str], domains: Sequence[Domain] = DOMAINS
+    ) -> dict[Domain, tuple[Passage, ...]]:
         """Returns what `asearch` returns, in the calling thread. A blank query finds nothing."""
-        if not query.strip():
+        texts = [text for text in ([query] if isinstance(query, str) else query) if text.strip()]
+        if not texts:
             return dict.fromkeys(domains, ())
-        snapshot = self._current()
-        self._warn_of_language(query, snapshot)
-        vector = self.embedder.embed_query(query)
+        ranking = self._current()
+        self._warn_of_language(texts[0], ranking.snapshot)
+        vectors = [self._embed(text, ranking.snapshot) for text in texts] if ranking.needs_vectors else []
+        ranked = ranking.ranked(texts, vectors)
+        budget, limit = self.settings.evidence_tokens, self.settings.top_k
+        return {domain: within_budget(ranked(domain), budget, limit) for domain in domains}
+
+    def _embed(self, text: str, snapshot: Snapshot) -> Vectors:
+        vector = self.embedder.embed_query(text)
         if vector.shape != (snapshot.header.dimension,):
             raise ExecutionError(
                 f"query vector of shape {vector.shape}, index of {snapshot.header.dimension} dimensions"
             )
-        ranked = snapshot.ranked(vector, self.settings.min_score)
-        budget, limit = self.settings.evidence_tokens, self.settings.top_k
-        return {domain: within_budget(ranked(domain), budget, limit) for domain in domains}
+        return vector
 
     def describe(self) -> Mapping[str, Any]:
         """Returns what identifies index and search in a manifest."""
-        snapshot = self._snapshot
+        snapshot = self._ranking.snapshot
+        search = dataclasses.asdict(self.settings)
         return {
             "kind": "chroma",
             "mode": self.settings.mode,
@@ -113,9 +141,7 @@ class ChromaRetriever:
             **{key: value for key, value in dataclasses.asdict(snapshot.header).items() if key != "state"},
             "chunks_in_scope": len(snapshot.passages),
             "scope": dataclasses.asdict(self.scope),
-            "top_k": self.settings.top_k,
-            "evidence_tokens": self.settings.evidence_tokens,
-            "min_score": self.settings.min_score,
+            **{name: search[name] for name in _SEARCH},
         }
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ChromaRetriever:
@@ -124,9 +150,9 @@ class ChromaRetriever:
 
     def _warn_of_language(self, query: str, snapshot: Snapshot) -> None:
         """Says once that a search must cross languages: few embedders do that well."""
-        if self._warned or (snapshot.languages & _CJK_LANGUAGES and snapshot.languages - _CJK_LANGUAGES):
+        if self._warned or (snapshot.languages & CJK_LANGUAGES and snapshot.languages - CJK_LANGUAGES):
             return
-        if snapshot.languages and is_cjk(query) != bool(snapshot.languages & _CJK_LANGUAGES):
+        if snapshot.languages and is_cjk(query) != bool(snapshot.languages & CJK_LANGUAGES):
             self._warned = True
             logger.warning(
                 "queries and documents differ in language (documents: %s); the embedder %s must be multilingual",
@@ -134,19 +160,20 @@ class ChromaRetriever:
                 self.embedder.id,
             )
 
-    def _current(self) -> Snapshot:
+    def _current(self) -> Ranking:
         mark = self._change_mark()
         if mark == self._mark:
-            return self._snapshot
+            return self._ranking
         with self._lock:
             if mark != self._mark:
                 try:
-                    self._snapshot = self._load(self._snapshot)
+                    self._ranking = self._load(self._ranking)
                 except MamaError as error:
                     # A build that is under way, or a server that is away: the copy is whole and is still searched.
-                    logger.warning("search goes on with revision %s: %s", self._snapshot.header.revision, error)
+                    revision = self._ranking.snapshot.header.revision
+                    logger.warning("search goes on with revision %s: %s", revision, error)
                 self._mark = mark
-            return self._snapshot
+            return self._ranking
 
     def _change_mark(self) -> str:
         """Returns something that differs once the index may have changed."""
@@ -157,21 +184,48 @@ class ChromaRetriever:
         except OSError:
             return ""
 
-    def _load(self, known: Snapshot | None) -> Snapshot:
+    def _load(self, known: Ranking | None) -> Ranking:
         with open_store(self.settings, self.collection) as store:
-            if not store.exists():
-                raise IndexStateError(f"there is no collection {self.collection} at {store.where}: run `{BUILD}`")
-            header = check_header(
-                store.header(), self.collection, self.embedder.id, self.embedder.dimension, self.corpus
-            )
-            if known is not None and known.header == header:
+            header = _header_of(store, self.embedder, self.corpus)
+            if known is not None and known.snapshot.header == header:
                 return known
-            passages, vectors = store.load()
-        if len(passages) != header.chunks:
-            raise IndexStateError(
-                f"index {self.collection} holds {len(passages)} of {header.chunks} chunks: run `{BUILD}`"
-            )
-        return Snapshot.of(header, passages, vectors, self.scope)
+            passages, vectors = _whole(store, header)
+        return make_ranking(header, passages, vectors, self.settings, self.scope)
+
+
+def load_index(
+    settings: RetrieverSettings, embedder: Embedder, corpus: CorpusSettings
+) -> tuple[IndexHeader, list[Passage], Vectors]:
+    """Returns an index: its header, its passages sorted by id, and their unit vectors.
+
+    Raises:
+        IndexStateError: There is no index, or it does not fit; the message names the command that repairs.
+        DeclarationError: A Chroma server cannot be reached.
+    """
+    with open_store(settings, collection_name(settings, corpus, embedder.id)) as store:
+        header = _header_of(store, embedder, corpus)
+        return header, *_whole(store, header)
+
+
+def make_ranking(
+    header: IndexHeader, passages: Sequence[Passage], vectors: Vectors, settings: RetrieverSettings, scope: Scope
+) -> Ranking:
+    """Returns an index made ready for a scope and a way of searching; what is out of scope still tells the means."""
+    snapshot = Snapshot.of(header, passages, vectors, scope, settings.sources)
+    return Ranking(snapshot, settings, Means.of(passages, vectors) if passages else None)
+
+
+def _header_of(store: ChromaStore, embedder: Embedder, corpus: CorpusSettings) -> IndexHeader:
+    if not store.exists():
+        raise IndexStateError(f"there is no collection {store.name} at {store.where}: run `{BUILD}`")
+    return check_header(store.header(), store.name, embedder.id, embedder.dimension, corpus)
+
+
+def _whole(store: ChromaStore, header: IndexHeader) -> tuple[list[Passage], Vectors]:
+    passages, vectors = store.load()
+    if len(passages) != header.chunks:
+        raise IndexStateError(f"index {store.name} holds {len(passages)} of {header.chunks} chunks: run `{BUILD}`")
+    return passages, vectors
 
 
 def open_retriever(

@@ -52,7 +52,9 @@ class ShippedRetriever:
                     self._opened = open_retriever(self._settings, self._embedder, corpus, **self._scope)
             return self._opened
 
-    async def asearch(self, query: str, domains: Sequence[Domain]) -> Mapping[Domain, tuple[Passage, ...]]:
+    async def asearch(
+        self, query: str | Sequence[str], domains: Sequence[Domain]
+    ) -> Mapping[Domain, tuple[Passage, ...]]:
         """Returns passages per domain, best first, within the token budget.
 
         Raises:

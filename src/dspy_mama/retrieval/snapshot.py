@@ -6,9 +6,9 @@ Why not ask Chroma for every search: its filter and its graph walk are done per 
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from dspy_mama.retrieval.embedding import Vectors
 from dspy_mama.retrieval.store import IndexHeader
 
 Rows = npt.NDArray[np.intp]
+
+CJK_LANGUAGES: Final = frozenset({"ja", "zh", "ko"})
+"""Languages of Chinese, Japanese and Korean letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,33 +66,39 @@ class Snapshot:
     languages: frozenset[str]
 
     @classmethod
-    def of(cls, header: IndexHeader, passages: Sequence[Passage], vectors: Vectors, scope: Scope) -> Snapshot:
-        """Keeps what is in scope."""
+    def of(
+        cls,
+        header: IndexHeader,
+        passages: Sequence[Passage],
+        vectors: Vectors,
+        scope: Scope,
+        sources: Mapping[Domain, tuple[str, ...]] | None = None,
+    ) -> Snapshot:
+        """Keeps what is in scope.
+
+        Args:
+            header: The revision's header.
+            passages: All passages.
+            vectors: Their vectors.
+            scope: Which passages may be found.
+            sources: Collections that a domain may read; a domain that is not named reads all.
+        """
         inside = [row for row, passage in enumerate(passages) if scope.holds(passage)]
         kept = [passages[row] for row in inside]
+
+        def reads(domain: Domain, passage: Passage) -> bool:
+            allowed = (sources or {}).get(domain)
+            return domain in passage.domains and (allowed is None or passage.collection in allowed)
+
         rows = {
-            domain: np.array([row for row, passage in enumerate(kept) if domain in passage.domains], dtype=np.intp)
+            domain: np.array([row for row, passage in enumerate(kept) if reads(domain, passage)], dtype=np.intp)
             for domain in DOMAINS
         }
         matrix = np.ascontiguousarray(vectors[inside]) if inside else np.empty((0, header.dimension), np.float32)
         return cls(header, kept, matrix, rows, frozenset(passage.language for passage in kept))
 
-    def ranked(self, query: Vectors, min_score: float) -> Callable[[Domain], Iterator[Passage]]:
-        """Scores every passage once and returns a function from a domain to its passages with scores, best first."""
-        scores = np.clip(_products(self.vectors, query), -1.0, 1.0)
 
-        def of_domain(domain: Domain) -> Iterator[Passage]:
-            rows = self.rows[domain]
-            for row in _descending(rows, scores[rows]):
-                score = float(scores[row])
-                if score < min_score:
-                    return
-                yield dataclasses.replace(self.passages[row], score=round(score, 6))
-
-        return of_domain
-
-
-def _products(vectors: Vectors, query: Vectors) -> Vectors:
+def products(vectors: Vectors, query: Vectors) -> Vectors:
     """Returns the dot product of every row with the query, in one thread.
 
     `vectors @ query` may use all cores and waits for the slowest: 0.2 ms became 12 ms while another process (as the
@@ -104,17 +113,15 @@ _FIRST = 64
 """Rows sorted at first; a search seldom reads further."""
 
 
-def _descending(rows: Rows, scores: Vectors) -> Iterator[int]:
-    """Yields rows by falling score, equal scores by id, sorting all of them only when the first ones are used up."""
-    count = len(rows)
+def descending(scores: Vectors) -> Iterator[int]:
+    """Yields places by falling score, equal scores in order, sorting all only when the first ones are used up."""
     taken = 0
-    if count > 4 * _FIRST:
-        # One more than is yielded: rows that tie with it are left to the full sort, so that ties keep their order.
+    if len(scores) > 4 * _FIRST:
+        # One more than is yielded: places that tie with it are left to the full sort, so that ties keep their order.
         top = np.argpartition(-scores, _FIRST)[: _FIRST + 1]
         first = top[np.lexsort((top, -scores[top]))]
-        safe = [index for index in first if scores[index] > scores[first[-1]]]
-        for index in safe:
-            yield int(rows[index])
+        safe = [int(place) for place in first if scores[place] > scores[first[-1]]]
+        yield from safe
         taken = len(safe)
-    for index in np.argsort(-scores, kind="stable")[taken:]:
-        yield int(rows[index])
+    for place in np.argsort(-scores, kind="stable")[taken:]:
+        yield int(place)

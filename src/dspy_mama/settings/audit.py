@@ -43,7 +43,8 @@ class SystemSettings:
         context: Which collections MA2 may read: none, the limited encyclopedic source, all of a jurisdiction.
         jurisdiction: Whose law legal risk means, in every prompt.
         jurisdictions: Whose sources MA2 may read.
-        query: What evidence is searched with: the question, the answer, or both.
+        query: What evidence is searched with: the question, the answer, both, or the question with each of the answer's
+            claims (sentences; one embedding each).
         judge_prompt: MA3's prompt, `base` or `enhanced`.
         evidence: What MA3 sees: MA2's `notes` (the paper), the `topk` passages, or both (`hybrid`).
         consensus: MA3 by reasoning (`judge`) or by counting votes (`majority`, a comparator).
@@ -58,7 +59,7 @@ class SystemSettings:
     name: SystemName = "rag"
     context: Literal["none", "encyclopedic", "all"] = "all"
     jurisdictions: tuple[str, ...] = ("JP", "INT")
-    query: Literal["question", "answer", "both"] = "both"
+    query: Literal["question", "answer", "both", "claims"] = "both"
     judge_prompt: Literal["base", "enhanced"] = "enhanced"
     evidence: Literal["notes", "topk", "hybrid"] = "notes"
     consensus: Literal["judge", "majority"] = "judge"

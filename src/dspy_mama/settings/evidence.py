@@ -70,7 +70,15 @@ class RetrieverSettings:
         collection: Name of the collection; None = made from the embedder and the chunking.
         top_k: Passages per domain (LangChain's default, which the paper used, is 4).
         evidence_tokens: Budget of evidence per domain in tokens (estimated from characters).
-        min_score: Cosine similarity below which a passage is left out.
+        min_score: Cosine similarity below which a passage is left out (not where `search=lexical`).
+        search: By meaning (`dense`), by words (`lexical`, BM25, without the embedder), or by both (`hybrid`).
+        fusion: How `hybrid` joins both: `scores` adds the share of the best BM25 score, times `lexical_weight`, to
+            the similarity; `ranks` is reciprocal rank fusion.
+        lexical_weight: Weight of words beside meaning where `fusion=scores`.
+        centred: Take each language's mean away before comparing, so that languages meet.
+        diversity: Maximal marginal relevance: 0 = off, 1 = only unlike what was chosen before.
+        languages: Documents that may be found: `all`, or those in the `query`'s script (all where there are none).
+        sources: Collections that a domain may read, such as `{legal: [law, guidance]}`; a domain not named reads all.
     """
 
     mode: Literal["persistent", "server"] = "persistent"
@@ -81,3 +89,12 @@ class RetrieverSettings:
     top_k: int = Field(default=4, ge=1, le=100)
     evidence_tokens: int = Field(default=2000, ge=1)
     min_score: float = Field(default=-1.0, ge=-1, le=1)
+    search: Literal["dense", "lexical", "hybrid"] = "hybrid"
+    fusion: Literal["scores", "ranks"] = "scores"
+    lexical_weight: float = Field(default=0.15, ge=0, le=1)
+    centred: bool = True
+    diversity: float = Field(default=0.0, ge=0, le=1)
+    languages: Literal["all", "query"] = "all"
+    sources: dict[
+        Literal["medical", "ethical", "legal"], tuple[Literal["law", "ethics", "guidance", "encyclopedic"], ...]
+    ] = Field(default_factory=dict)

@@ -14,6 +14,7 @@ from dspy_mama.core.event_loop import run_sync
 from dspy_mama.core.outcomes import UNDETERMINED
 from dspy_mama.core.ports import Retriever
 from dspy_mama.lm.predict import StructuredPredict
+from dspy_mama.retrieval.claims import split_claims
 from dspy_mama.settings import AblationSettings, SystemSettings
 from dspy_mama.systems.audit.ordering import ordered
 from dspy_mama.systems.audit.phase import PhaseModule
@@ -31,9 +32,14 @@ class NullPhase(PhaseModule):
         return
 
 
-def search_text(question: str, answer: str, kind: str) -> str:
-    """Returns what evidence is searched with: `question`, `answer`, or `both`."""
-    return {"question": question, "answer": answer, "both": f"{question}\n{answer}"}[kind]
+def search_texts(question: str, answer: str, kind: str) -> tuple[str, ...]:
+    """Returns what evidence is searched with: `question`, `answer`, `both`, or the question with each of the `claims`.
+
+    A claim alone ("then the danger is over") does not say what it is about; the question does.
+    """
+    if kind == "claims":
+        return tuple(f"{question}\n{claim}" for claim in split_claims(answer))
+    return ({"question": question, "answer": answer, "both": f"{question}\n{answer}"}[kind],)
 
 
 class RiskAuditor(dspy.Module):
@@ -156,18 +162,19 @@ class RiskAuditor(dspy.Module):
         for name, text in (("question", question), ("answer", answer)):
             if not isinstance(text, str) or not text.strip():
                 raise DeclarationError(f"{name} is empty: an audit needs both the question and the answer")
-        query = search_text(question, answer, self.query)
-        roles, initial, evidence = await self._first_round(question, answer, query)
-        verification = await self.verification.acall(question, answer, roles, initial, evidence, query)
+        queries = search_texts(question, answer, self.query)
+        roles, initial, evidence = await self._first_round(question, answer, queries)
+        asked = "\n\n".join(queries)
+        verification = await self.verification.acall(question, answer, roles, initial, evidence, asked)
         consensus = await self.consensus.acall(question, answer, initial, verification)
         phases = {"initial": initial, "verification": verification, "consensus": consensus}
         return self._prediction(roles, {name: phase for name, phase in phases.items() if phase is not None})
 
     async def _first_round(
-        self, question: str, answer: str, query: str
+        self, question: str, answer: str, queries: tuple[str, ...]
     ) -> tuple[RoleAssignment, PhaseResult | None, Evidence]:
         """Routing, MA1 and the search do not need one another; MA1 waits for evidence only where it reads any."""
-        search = asyncio.ensure_future(self._search(query))
+        search = asyncio.ensure_future(self._search(queries))
         routing = asyncio.ensure_future(self.router.acall(question))
         try:
             early = await search if getattr(self.initial, "with_evidence", False) else None
@@ -179,9 +186,10 @@ class RiskAuditor(dspy.Module):
             # Also takes the error of a task that failed beside another: asyncio reports unseen ones.
             await asyncio.gather(search, routing, return_exceptions=True)
 
-    async def _search(self, query: str) -> Evidence:
-        found = await self.retriever.asearch(query, DOMAINS)
-        return {domain: ordered(passages, self.order_seed, domain, query) for domain, passages in found.items()}
+    async def _search(self, queries: tuple[str, ...]) -> Evidence:
+        found = await self.retriever.asearch(queries[0] if len(queries) == 1 else queries, DOMAINS)
+        asked = "\n\n".join(queries)
+        return {domain: ordered(passages, self.order_seed, domain, asked) for domain, passages in found.items()}
 
     def _prediction(self, roles: RoleAssignment, phases: Mapping[str, PhaseResult]) -> dspy.Prediction:
         name = list(phases)[-1]
