@@ -156,3 +156,19 @@ def test_an_undetermined_verdict_is_marked_undetermined_and_not_wrong(make_recor
     record = make_record(1, (True, True, True), {"initial": (None, False, True)})
     pair = next(d for d in Page(render([record])).all("details") if d.get("class") == "pair")
     assert (pair["data-medical"], pair["data-wrong"], pair["data-errors"]) == ("undetermined", "ethical", "1")
+
+
+def test_what_a_person_decided_is_shown_beside_the_verdict_and_can_be_filtered(make_record):
+    plain = make_record(1, (True, False, False), {"initial": (True, False, False)})
+    mended = make_record(2, (True, False, False), {"initial": (False, False, False)})
+    mended["override"] = {
+        "medical": {"risk": True, "reason": "The <b>dose</b> is wrong.", "by": "nurse"},
+        "legal": "safe",
+    }
+    page = render([plain, mended])
+    assert page.count("Human override:") == 2
+    assert "by nurse" in page
+    assert "The &lt;b&gt;dose&lt;/b&gt; is wrong." in page
+    assert [p["data-override"] for p in Page(page).all("details") if "data-override" in p] == ["0", "1"]
+    assert 'name="override"' in page
+    assert 'name="override"' not in render([plain])

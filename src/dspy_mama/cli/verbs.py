@@ -16,9 +16,11 @@ _HOMES: Final = {
     "audit": "audit:AUDIT",
     "evaluate": "evaluate:EVALUATE",
     "score": "score:SCORE",
+    "compare": "compare:COMPARE",
     "index": "index:INDEX",
     "report": "report:REPORT",
     "stability": "stability:STABILITY",
+    "errors": "errors:ERRORS",
     "doctor": "doctor:DOCTOR",
 }
 

@@ -6,24 +6,20 @@ http(s) address, and the page's own policy permits no script but the one whose h
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from dspy_mama.core import DOMAINS
-from dspy_mama.reporting.figures import describe, run_figures, to_png
+from dspy_mama.reporting.figures import describe, run_figures
+from dspy_mama.reporting.overrides import override_of
+from dspy_mama.reporting.page import inline, render_page, write_page
 from dspy_mama.reporting.summary import NO_SUBSTITUTE
 from dspy_mama.reporting.tables import figure, phase_title, run_tables, with_interval
 
 Record = Mapping[str, Any]
 
-_ASSETS: Final = Path(__file__).with_name("assets")
-# Not allowed in HTML text; a browser would drop or replace them anyway.
-_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _CAPTIONS: Final = {
     "confusion": "Confusion matrices; shades are shares of the row, so that a rare class shows.",
     "phase_gain": "Macro-F1 from phase to phase with 95% bootstrap intervals.",
@@ -44,37 +40,21 @@ def render_report(
         title: Heading of the page.
         context: Lines below it, such as the run's id, its data and its settings.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        loader=FileSystemLoader(_ASSETS), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    script = (_ASSETS / "report.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page = environment.get_template("report.html.j2").render(
-        title=title,
-        context=[*context, *_models(summary)],
-        summary=summary,
-        no_substitute=NO_SUBSTITUTE,
-        facts=_facts(summary),
-        tables=run_tables(summary),
-        figures=[
-            {
-                "data": base64.b64encode(to_png(drawn)).decode(),
-                "alt": describe(name, summary),
-                "caption": _CAPTIONS[name],
-            }
-            for name, drawn in run_figures(summary).items()
+    values = {
+        "title": title,
+        "context": [*context, *_models(summary)],
+        "summary": summary,
+        "no_substitute": NO_SUBSTITUTE,
+        "facts": _facts(summary),
+        "tables": run_tables(summary),
+        "figures": [
+            inline(drawn, describe(name, summary), _CAPTIONS[name]) for name, drawn in run_figures(summary).items()
         ],
-        domains=DOMAINS,
-        pairs=[_pair(record) for record in records],
-        # Both are this package's own files.
-        style=Markup((_ASSETS / "report.css").read_text(encoding="utf-8")),
-        script=Markup(script),
-        script_hash=f"sha256-{digest}",
-    )
-    return _CONTROLS.sub("", page).encode("utf-8", "replace").decode("utf-8")
+        "domains": DOMAINS,
+        "pairs": [_pair(record) for record in records],
+        "overridden": any(record.get("override") for record in records),
+    }
+    return render_page("report.html.j2", "report.js", values)
 
 
 def write_report(path: Path, records: Sequence[Record], summary: Mapping[str, Any], **options: Any) -> Path:
@@ -83,10 +63,7 @@ def write_report(path: Path, records: Sequence[Record], summary: Mapping[str, An
     Raises:
         OSError: The file cannot be written.
     """
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_text(render_report(records, summary, **options), encoding="utf-8", newline="\n")
-    draft.replace(path)
-    return path
+    return write_page(path, render_report(records, summary, **options))
 
 
 def _models(summary: Mapping[str, Any]) -> list[str]:
@@ -147,6 +124,7 @@ def _pair(record: Record) -> dict[str, Any]:
         "routing": _routing(record.get("routing")),
         "needs_review": bool(record.get("needs_review")),
         "final": {domain: {"verdict": verdicts[domain]} for domain in DOMAINS},
+        "override": {domain: override_of(record, domain) for domain in DOMAINS},
         "gold": gold,
         "notes": {domain: (record.get("notes") or {}).get(domain) for domain in DOMAINS},
         "wrong": [d for d in DOMAINS if gold[d] and verdicts[d] != "undetermined" and gold[d] != verdicts[d]],

@@ -16,6 +16,7 @@
     return (!verdict || said.includes(verdict))
       && (!field("wrong").checked || wrong)
       && (!field("review").checked || data.review === "1")
+      && (!field("override") || !field("override").checked || data.override === "1")
       && texts.get(pair).includes(field("text").value.trim().toLowerCase());
   };
   const orders = {
