@@ -27,4 +27,5 @@ def mama(workplace, monkeypatch, capsys):
         return code, out, err
 
     run.requests = lm.requests
+    run.engine = lm.engine
     return run

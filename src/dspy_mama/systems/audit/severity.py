@@ -11,8 +11,9 @@ from dspy_mama.core.cases import Domain
 from dspy_mama.core.outcomes import Outcome, Scored, Unscored
 from dspy_mama.lm.predict import StructuredPredict, reading_of
 from dspy_mama.lm.usage import CallUsage
+from dspy_mama.settings import Jurisdiction
 from dspy_mama.systems.audit.phase import PhaseModule
-from dspy_mama.systems.audit.signatures import RISK_DEFINITIONS
+from dspy_mama.systems.audit.signatures import risk_definition
 
 ErrorKind = Literal["false_positive", "false_negative"]
 
@@ -74,9 +75,10 @@ class SeverityOpinion:
         return self.outcome.value if isinstance(self.outcome, Scored) else None
 
 
-def error_text(domain: Domain, kind: ErrorKind) -> str:
+def error_text(domain: Domain, kind: ErrorKind, jurisdiction: Jurisdiction = "JP") -> str:
     """Returns an error as the LM sees it."""
-    return f"In the {domain} domain {_MEANING[kind]}. {domain.capitalize()} risk means that {RISK_DEFINITIONS[domain]}."
+    meaning = risk_definition(domain, jurisdiction)
+    return f"In the {domain} domain {_MEANING[kind]}. {domain.capitalize()} risk means that {meaning}."
 
 
 class SeverityAssessor(PhaseModule):
@@ -94,7 +96,13 @@ class SeverityAssessor(PhaseModule):
             self.rate.lm = lm
 
     async def aforward(
-        self, question: str, answer: str, domain: Domain, kind: ErrorKind, expert_note: str = ""
+        self,
+        question: str,
+        answer: str,
+        domain: Domain,
+        kind: ErrorKind,
+        expert_note: str = "",
+        jurisdiction: Jurisdiction = "JP",
     ) -> SeverityOpinion:
         """Returns a level with its reason.
 
@@ -104,6 +112,7 @@ class SeverityAssessor(PhaseModule):
             domain: Domain of the error.
             kind: Which way the audit was wrong.
             expert_note: The experts' reason for their label, or "".
+            jurisdiction: Whose law legal risk means.
 
         Raises:
             DeclarationError: No LM is set, or its configuration is at fault.
@@ -111,7 +120,7 @@ class SeverityAssessor(PhaseModule):
         prediction = await self.rate.acall(
             question=question,
             answer=answer,
-            error=error_text(domain, kind),
+            error=error_text(domain, kind, jurisdiction),
             expert_note=expert_note.strip() or "No reason is on record.",
         )
         reading = reading_of(prediction)
