@@ -103,3 +103,36 @@ def built(house: House) -> House:
     """The same corpus, indexed."""
     house.build()
     return house
+
+
+@pytest.fixture
+def web():
+    """A web server on the loopback."""
+    from retrieval.web_server import WebServer
+
+    server = WebServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def make_client(tmp_path: Path):
+    """Makes polite clients that note their waits in `client.waits` in place of waiting."""
+    from dspy_mama.retrieval.sources.page_cache import PageCache
+    from dspy_mama.retrieval.sources.polite import PoliteClient
+    from dspy_mama.settings.sources import HttpSettings
+
+    opened = []
+
+    def make(now=None, **changes):
+        waits: list[float] = []
+        settings = HttpSettings(**({"delay": 0.0, "timeout": 5.0, "robots": False} | changes))
+        options = {"now": now} if now else {}
+        client = PoliteClient(settings, PageCache(tmp_path / "pages"), sleep=waits.append, **options)
+        client.waits = waits
+        opened.append(client)
+        return client
+
+    yield make
+    for client in opened:
+        client.__exit__()

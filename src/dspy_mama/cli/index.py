@@ -1,4 +1,4 @@
-"""`mama index build | info | search "..."`: the corpus and its Chroma collection."""
+"""`mama index fetch | build | info | search "..."`: the corpus and its Chroma collection."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import dataclasses
 import sys
 from typing import Any, Final
 
+from dspy_mama.cli.fetch import fetch
 from dspy_mama.cli.verb import Outcome, Verb
 from dspy_mama.core.cases import DOMAINS
 from dspy_mama.core.errors import DeclarationError
@@ -15,7 +16,7 @@ from dspy_mama.wiring.compose import compose
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("build", "info", "search"))
+    parser.add_argument("action", choices=("fetch", "build", "info", "search"))
     parser.add_argument("--rebuild", action="store_true", help="drop the collection first; repairs a corrupt store")
 
 
@@ -77,7 +78,9 @@ def _run(given: argparse.Namespace) -> Outcome:
         return _search(given, settings, words[0])
     if words:
         raise DeclarationError(f"not understood: {' '.join(words)}")
+    if given.action == "fetch":
+        return fetch(given, settings)
     return _build(given, settings) if given.action == "build" else _info(given, settings)
 
 
-INDEX: Final = Verb("build, describe or search the index of documents", _arguments, _run)
+INDEX: Final = Verb("fetch documents; build, describe or search their index", _arguments, _run)

@@ -97,13 +97,19 @@ def corpus_folder(settings: CorpusSettings | None = None) -> Path:
     """Returns the folder of documents: the given one, else the shipped corpus.
 
     Raises:
-        DeclarationError: It does not exist.
+        DeclarationError: It does not exist, or sources are named without the folder that they go to.
     """
-    if settings is None or settings.path is None:
+    if settings is None or (settings.folder is None and not settings.has_sources):
         return shipped("data", "corpus")
-    root = Path(settings.path).expanduser()
+    if settings.folder is None:
+        raise DeclarationError(
+            f"corpus.out: name the folder of the documents of corpus {settings.name!r}, such as corpus.out=evidence, "
+            "and fetch them with `mama index fetch`"
+        )
+    root = Path(settings.folder).expanduser()
     if not root.is_dir():
-        raise DeclarationError(f"corpus.path: {root} is not a folder; give the one that holds the documents")
+        fetch = "; fetch them with `mama index fetch`" if settings.has_sources else ""
+        raise DeclarationError(f"corpus.path: {root} is not a folder; give the one that holds the documents{fetch}")
     return root
 
 

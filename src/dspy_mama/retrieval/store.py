@@ -150,7 +150,7 @@ def collection_name(settings: RetrieverSettings, corpus: CorpusSettings, embedde
             )
         return settings.collection
     readable = re.sub(r"[^A-Za-z0-9]+", "-", f"{corpus.name}-{embedder.rpartition('/')[2]}").strip("-")[:60]
-    path = None if corpus.path is None else str(Path(corpus.path).expanduser().absolute())
+    path = None if corpus.folder is None else str(Path(corpus.folder).expanduser().absolute())
     return f"mama-{readable}-{object_hash([corpus.name, path, embedder, sizes_of(corpus)], 8)}"
 
 

@@ -7,6 +7,13 @@ from typing import Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from dspy_mama.settings.sources import (
+    AboutSettings,
+    HttpSettings,
+    JapaneseLawSettings,
+    PageSettings,
+    WikipediaSettings,
+)
 from dspy_mama.settings.strict import STRICT
 
 
@@ -35,10 +42,19 @@ class EmbedderSettings:
 
 @dataclass(frozen=True, config=STRICT)
 class CorpusSettings:
-    """Documents and how they are cut (paper A: 1,500 characters, 500 overlap).
+    """Documents, where they come from, and how they are cut (paper A: 1,500 characters, 500 overlap).
 
     Attributes:
-        path: Folder of Markdown documents; None = the corpus that ships with the project.
+        name: Name of the corpus, part of its index's name.
+        path: Folder of Markdown documents; None = `out`, and without it the corpus that ships with the project.
+        out: Folder that `index fetch` writes documents to.
+        wikipedia: Articles to fetch.
+        japanese_law: Acts to fetch.
+        pages: Web pages to fetch, each with its facts.
+        urls: Web pages to fetch, with the facts of `about`.
+        files: Folder of txt, md, html, pdf and docx files to turn into documents.
+        about: What documents say of themselves where their source does not.
+        http: How pages are asked for.
         chunk_size: Characters of a chunk.
         chunk_overlap: Characters shared by neighbours.
         cjk_chunk_size: The same for Japanese: 1,500 characters pass the embedder's 512 tokens.
@@ -51,9 +67,32 @@ class CorpusSettings:
     chunk_overlap: int = Field(default=500, ge=0)
     cjk_chunk_size: int = Field(default=750, ge=50)
     cjk_chunk_overlap: int = Field(default=250, ge=0)
+    out: str | None = None
+    wikipedia: WikipediaSettings = Field(default_factory=WikipediaSettings)
+    japanese_law: JapaneseLawSettings = Field(default_factory=JapaneseLawSettings)
+    pages: tuple[PageSettings, ...] = ()
+    urls: tuple[str, ...] = ()
+    files: str | None = None
+    about: AboutSettings = Field(default_factory=AboutSettings)
+    http: HttpSettings = Field(default_factory=HttpSettings)
+
+    @property
+    def folder(self) -> str | None:
+        """The folder of documents, or None for the shipped corpus."""
+        return self.path if self.path is not None else self.out
+
+    @property
+    def has_sources(self) -> bool:
+        """Whether there is anything to fetch."""
+        wiki = self.wikipedia
+        listed = (wiki.titles, wiki.searches, wiki.categories, self.japanese_law.laws, self.pages, self.urls)
+        return any(listed) or self.files is not None
 
     def __post_init__(self) -> None:
-        """Refuses an overlap that swallows its chunk."""
+        """Refuses an overlap that swallows its chunk, and an address that is none."""
+        wrong = [url for url in self.urls if not url.startswith(("http://", "https://"))]
+        if wrong:
+            raise ValueError(f"urls: {wrong[0]!r} must start with http:// or https://")
         if self.chunk_overlap >= self.chunk_size or self.cjk_chunk_overlap >= self.cjk_chunk_size:
             raise ValueError("chunk overlap must be smaller than chunk size")
 

@@ -21,7 +21,8 @@ def ensure_shipped_index(settings: Settings) -> None:
     """
     from dspy_mama.retrieval import build_index, index_info
 
-    if not needs_evidence(settings) or settings.corpus.path is not None or settings.retriever.mode != "persistent":
+    corpus = settings.corpus
+    if not needs_evidence(settings) or corpus.folder or corpus.has_sources or settings.retriever.mode != "persistent":
         return
     try:
         if index_info(settings.corpus, settings.embedder, settings.retriever).fresh:

@@ -1,0 +1,33 @@
+"""`mama index fetch`: documents from their sources to a folder of the user's."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+
+from dspy_mama.cli.verb import Outcome
+from dspy_mama.settings import Settings
+
+
+def fetch(given: argparse.Namespace, settings: Settings) -> Outcome:
+    """Fetches; exit 0 where there are documents, with what failed as warnings."""
+    from dspy_mama.retrieval.sources import fetch_corpus
+
+    def progress(done: int, title: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\033[K{done} documents, last: {title[:60]}", end="", file=sys.stderr)
+
+    report = fetch_corpus(settings.corpus, progress=progress)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    for fault in report.faults:
+        print(f"warning: {fault}", file=sys.stderr)
+    if not given.json:
+        print(
+            f"{report.folder}: {report.written} documents written, {report.unchanged} unchanged, "
+            f"{report.earlier} of earlier fetches kept, {len(report.faults)} warnings; {report.requests} requests, "
+            f"{report.cached} pages from the cache, {report.received / 1e6:.1f} MB, {report.seconds:.1f} s"
+        )
+        print("next: `mama index build` with the same settings")
+    return 0, dataclasses.asdict(report)
