@@ -13,7 +13,7 @@ from dspy_mama.wiring.compose import compose
 from dspy_mama.wiring.index import ensure_shipped_index
 from dspy_mama.wiring.study import StudyResult, run_study
 
-DEMO_IDS: Final = ("s1", "s9", "s17", "s25")
+DEMO_IDS: Final = ("s7", "s22", "s34")
 """Pairs of the demonstration: enough to fill every table, few enough for two minutes on two cores."""
 
 
