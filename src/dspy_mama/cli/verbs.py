@@ -18,6 +18,7 @@ _HOMES: Final = {
     "score": "score:SCORE",
     "compare": "compare:COMPARE",
     "index": "index:INDEX",
+    "evidence": "evidence:EVIDENCE",
     "report": "report:REPORT",
     "stability": "stability:STABILITY",
     "errors": "errors:ERRORS",

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dspy_mama.core import DOMAINS
 from dspy_mama.reporting.evaluation import score_phases
+from dspy_mama.reporting.evidence import retrieval_facts
 from dspy_mama.reporting.usage import usage_by_phase
 from dspy_mama.scoring import labels_from_records, probability_curves
 from dspy_mama.stats.intervals import Method
@@ -103,37 +104,3 @@ def _routing(records: Sequence[Record]) -> dict[str, Any]:
         "unscored": sum(route.get("outcome", "scored") != "scored" for route in routes),
         "unverified_sources": sum(bool(route.get("source")) and not route.get("source_verified") for route in routes),
     }
-
-
-def retrieval_facts(records: Sequence[Record]) -> dict[str, Any]:
-    """Says how often evidence was found and used: the retrieval log that the paper lacks.
-
-    Returns:
-        Counts, and shares in [0, 1] (null where nothing was verified): `with_passages` of all verifications,
-        `citation_rate` = verifications that cite a passage, of those that had one.
-    """
-    checks = [
-        verdict for record in records for verdict in ((record.get("phases") or {}).get("verification") or {}).values()
-    ]
-    offered = [check for check in checks if check.get("passages")]
-    citing = sum(bool(check.get("citations")) for check in offered)
-    passages = [passage for check in offered for passage in check["passages"]]
-    scores = [passage["score"] for passage in passages if passage.get("score") is not None]
-    return {
-        "verifications": len(checks),
-        "with_passages": len(offered),
-        "with_passages_share": len(offered) / len(checks) if checks else None,
-        "passages": len(passages),
-        "mean_score": sum(scores) / len(scores) if scores else None,
-        "citations": sum(len(check.get("citations") or ()) for check in checks),
-        "citation_rate": citing / len(offered) if offered else None,
-        "invalid_citations": sum(check.get("invalid_citations") or 0 for check in checks),
-        "by_collection": _sources(passages, "collection"),
-        "by_language": _sources(passages, "language"),
-    }
-
-
-def _sources(passages: Sequence[Record], field: str) -> dict[str, dict[str, int]]:
-    shown = Counter(str(passage.get(field) or "unknown") for passage in passages)
-    cited = Counter(str(passage.get(field) or "unknown") for passage in passages if passage.get("cited"))
-    return {name: {"passages": count, "cited": cited[name]} for name, count in shown.most_common()}
