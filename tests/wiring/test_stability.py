@@ -152,6 +152,19 @@ async def test_records_carry_the_repeat_and_the_settings_are_compared(workplace,
     assert result.settings[0].summary["stability"]["flips"] == []
 
 
+async def test_the_run_is_reported_with_its_stability_and_rebuilt_from_records_alone(workplace, lm):
+    lm.engine.script = Flipper([True, False, True, False], 0.3)
+    settings = compose([*ONE_CALL, *pairs_file(workplace, [True, False, True, False])])
+    run = (await run_stability({"as given": settings}, repeats=4)).settings[0]
+    assert (run.folder / "figures" / "stability.png").exists()
+    page = (run.folder / "report.html").read_text()
+    assert "Stability of labels over repeats" in page
+    assert "Agreement of repeats beyond chance" in page
+    (run.folder / "summary.json").unlink()
+    rebuilt, _ = study.rebuild_report(run.folder)
+    assert rebuilt["stability"] == run.summary["stability"]
+
+
 async def test_unreadable_replies_are_counted_and_fail_the_study(workplace, lm):
     lm.engine.script = lambda request: "I have no idea."
     result = await run_stability({"as given": compose([*ONE_CALL, *pairs_file(workplace, [True])])}, repeats=2)

@@ -75,11 +75,11 @@ def _wrong(codes: Codes) -> Codes:
 
 
 def _pick(keys: Sequence[Key], mask: Any) -> list[str]:
-    return [_shown(keys[row]) for row in np.flatnonzero(mask)]
+    return [_shown(keys[row]) for row in np.flatnonzero(mask).tolist()]
 
 
 def _errors(keys: Sequence[Key], codes: Codes, records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    out = {}
+    out: dict[str, dict[str, Any]] = {}
     for column, domain in enumerate(DOMAINS):
         own = codes[:, column]
         has_gold = np.array([(record.get("gold") or {}).get(domain) is not None for record in records], dtype=np.bool_)

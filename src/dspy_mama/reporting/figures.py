@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dspy_mama.core import DOMAINS
 from dspy_mama.reporting.probability_figures import reliability_figure, reliability_words, roc_figure, roc_words
+from dspy_mama.reporting.stability_figures import stability_figure, stability_words
 from dspy_mama.reporting.style import SERIES, calm, new_figure
 from dspy_mama.reporting.tables import phase_title
 
@@ -109,12 +110,13 @@ def _macro_f1(score: Mapping[str, Any], name: str) -> tuple[float | None, Any]:
 
 
 def run_figures(summary: Mapping[str, Any]) -> dict[str, Figure]:
-    """Returns the pictures of a run by name; none where nothing is scored, no curves without probabilities."""
+    """Returns the pictures of a run by name: what is not scored, has no probability or no repeat has no picture."""
     drawn = {
         "confusion": confusion_figure(summary),
         "phase_gain": gain_figure(summary),
         "reliability": reliability_figure(summary),
         "roc": roc_figure(summary),
+        "stability": stability_figure(summary),
     }
     return {name: figure for name, figure in drawn.items() if figure is not None}
 
@@ -130,6 +132,8 @@ def describe(name: str, summary: Mapping[str, Any]) -> str:
     """Returns a picture in words, for those who do not see it."""
     if name in ("reliability", "roc"):
         return reliability_words(summary) if name == "reliability" else roc_words(summary)
+    if name == "stability":
+        return stability_words(summary)
     phases = _scored_phases(summary)
     if name == "phase_gain":
         series = [

@@ -25,6 +25,7 @@ _CAPTIONS: Final = {
     "phase_gain": "Macro-F1 from phase to phase with 95% bootstrap intervals.",
     "reliability": "Final probabilities of risk against the share that is risky by gold, in tenths, with Wilson's 95% "
     "intervals; on the diagonal, probabilities mean what they say.",
+    "stability": "Agreement of repeats beyond chance (Fleiss' kappa) by phase and domain.",
     "roc": "Risky answers found against safe answers flagged, over all cuts of the final probability.",
 }
 
@@ -170,7 +171,9 @@ def _passages(check: Mapping[str, Any]) -> list[dict[str, Any]]:
             passage.get("collection") or "",
             passage.get("language") or "",
             f"read on {passage['accessed']}" if passage.get("accessed") else "",
+            passage.get("licence") or "",
             passage["url"] if passage.get("url") and not address else "",
+            str(passage.get("id") or ""),
         ]
         out.append(
             {

@@ -23,7 +23,9 @@ NAMES: Final = {1: "risky", 0: "safe", -1: None}
 
 
 def repeated_labels(records: Sequence[Record], phase: str) -> tuple[tuple[str, ...], dict[str, Ratings]]:
-    """Returns the ids in order of first occurrence, and per domain the labels of shape (ids, repeats), -1 missing.
+    """Returns the ids, and per domain the labels of shape (ids, repeats), -1 missing.
+
+    Ids are sorted, so that resamples do not depend on which pair finished first.
 
     Args:
         records: Records of all repeats.
@@ -33,7 +35,7 @@ def repeated_labels(records: Sequence[Record], phase: str) -> tuple[tuple[str, .
         DeclarationError: A pair stands twice in one repeat, or a record holds a label that is none.
     """
     labels = labels_from_records(records, cast("LabelSource", phase))
-    ids = tuple(dict.fromkeys(labels.ids))
+    ids = tuple(sorted(set(labels.ids)))
     row = {name: number for number, name in enumerate(ids)}
     repeats = sorted({int(repeat) for repeat in labels.repeats})
     column = {repeat: number for number, repeat in enumerate(repeats)}
@@ -64,7 +66,7 @@ def _flips(ids: Sequence[str], ratings: Ratings, phase: str, domain: str) -> lis
             "flip_rate": float(rates[row]),
             "minority_share": float(minority[row]),
         }
-        for row in np.flatnonzero(rates > 0)
+        for row in np.flatnonzero(rates > 0).tolist()
     ]
 
 
@@ -143,6 +145,14 @@ def summarise_stability(records: Sequence[Record], *, seed: int = 0, resamples: 
         "seed": seed,
         "resamples": resamples,
     }
+
+
+def add_stability(summary: Mapping[str, Any], records: Sequence[Record]) -> dict[str, Any]:
+    """Returns a run's summary with `stability` where its records are repeats, with the summary's own resamples."""
+    if len(by_repeat(records)) < 2:
+        return dict(summary)
+    own = summarise_stability(records, seed=summary["seed"], resamples=summary["resamples"])
+    return {**summary, "stability": own}
 
 
 def _used(records: Sequence[Record], name: str) -> int:

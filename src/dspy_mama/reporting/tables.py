@@ -199,4 +199,8 @@ def run_tables(summary: Mapping[str, Any]) -> tuple[Table, ...]:
     tables = [scores_table(summary)]
     if any(score["average_domains"] for score in summary["phases"].values()):
         tables += [overall_table(summary), deltas_table(summary)]
+    if summary.get("stability"):
+        from dspy_mama.reporting.stability_tables import stability_tables
+
+        tables += stability_tables({"as given": summary["stability"]}, None)
     return tuple(table for table in [*tables, usage_table(summary)] if table.rows)

@@ -100,7 +100,7 @@ def _distance(totals: npt.NDArray[np.float64], scale: Scale) -> npt.NDArray[np.f
     """Returns the squared distance of every two categories."""
     grid = np.arange(len(totals))
     if scale == "nominal":
-        return (grid[:, None] != grid[None, :]).astype(np.float64)
+        return np.asarray(grid[:, None] != grid[None, :], dtype=np.float64)
     # Ordinal: a category's place is its mean rank among all ratings.
     place = np.cumsum(totals) - totals / 2 if scale == "ordinal" else grid.astype(np.float64)
     return np.asarray((place[:, None] - place[None, :]) ** 2, dtype=np.float64)

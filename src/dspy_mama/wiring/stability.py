@@ -19,11 +19,11 @@ from dspy_mama.lm.repeats import lms_for_repeat
 from dspy_mama.lm.roles import build_lms
 from dspy_mama.reporting import flat_metrics, summarise
 from dspy_mama.reporting.stability import (
+    add_stability,
     by_repeat,
     compare_settings,
     repeat_metrics,
     stability_metrics,
-    summarise_stability,
 )
 from dspy_mama.runtime import UnscoredRate, check_unscored
 from dspy_mama.settings import Settings, to_mapping
@@ -31,7 +31,7 @@ from dspy_mama.systems.audit import RiskAuditor
 from dspy_mama.tracking import RunStore, spec_hash
 from dspy_mama.wiring.build import build_auditor_program, build_retriever, build_tracker
 from dspy_mama.wiring.compose import compose
-from dspy_mama.wiring.study import audit_pairs, run_spec, write_facts
+from dspy_mama.wiring.study import audit_pairs, bootstrap_of, run_spec, write_facts
 
 logger = logging.getLogger(__name__)
 
@@ -209,9 +209,8 @@ class _Setting:
 
     def finish(self, run: SettingRun, records: Sequence[dict[str, Any]], started: datetime) -> SettingRun:
         """Writes what a run leaves; a run that fails for want of a server stays open and goes on next time."""
-        study = self.settings.experiment
-        summary = summarise(records, seed=study.seed, resamples=study.resamples)
-        summary["stability"] = summarise_stability(records, seed=study.seed, resamples=study.resamples)
+        options = bootstrap_of(to_mapping(self.settings.experiment))
+        summary = add_stability(summarise(records, **options), records)
         with RunStore.resume(self._folder) as store:
             write_facts(self.settings, self._program, store, store.load("spec"), self._loaded.facts, started, summary)
             if not (run.failed and run.unscored.exceeded):

@@ -15,6 +15,7 @@ from dspy_mama.core.ids import object_hash
 from dspy_mama.datasets import load_pairs
 from dspy_mama.optimize import program_state
 from dspy_mama.reporting import flat_metrics, run_figures, summarise, to_png, write_report
+from dspy_mama.reporting.stability import add_stability
 from dspy_mama.runtime import RunResult, UnscoredRate, check_unscored, make_progress, pair_key, run_pairs
 from dspy_mama.settings import Settings, to_mapping
 from dspy_mama.systems.audit import RiskAuditor, audit_record
@@ -88,6 +89,7 @@ async def run_study(
     verb: str = "evaluate",
     pairs: Sequence[QAPair] | None = None,
     drop_faulty: bool = False,
+    tags: Mapping[str, str] | None = None,
 ) -> StudyResult:
     """Audits the pairs that the settings name and writes everything a run leaves.
 
@@ -96,6 +98,7 @@ async def run_study(
         verb: What it is called in the records.
         pairs: Pairs to audit; None = those of `settings.data`.
         drop_faulty: Leave faulty rows of the data out instead of refusing the file.
+        tags: Further tags of the run in the tracker.
 
     Raises:
         DeclarationError: Settings, data, index or LM are at fault.
@@ -120,13 +123,15 @@ async def run_study(
             return StudyResult(
                 store.folder, {}, unscored, result, resumed=result.skipped, requests=served_requests(program)
             )
-        summary = summarise(records, **_bootstrap(to_mapping(settings.experiment)))
+        summary = summarise(records, **bootstrap_of(to_mapping(settings.experiment)))
         write_facts(settings, program, store, spec, facts, started, summary)
         # A run is complete when all five files are there. One that fails for want of a server is not: the same
         # command goes on from it, asks again for the pairs that failed, and repeats no other.
         if not (result.failed and unscored.exceeded):
             store.write("summary", summary)
-        tracked, problems = _track(settings, program, store, summary, records, failed=unscored.exceeded)
+        tracked, problems = _track(
+            settings, store, summary, records, {"study": verb, **(tags or {})}, failed=unscored.exceeded
+        )
     requests = served_requests(program)
     return StudyResult(store.folder, summary, unscored, result, tracked, problems, result.skipped, requests, records)
 
@@ -226,11 +231,12 @@ def rebuild_report(folder: Path) -> tuple[dict[str, Any], Path]:
     spec, records = store.load("spec"), store.records()
     if not records:
         raise DeclarationError(f"{folder}: holds no record; run the audit first")
-    summary = summarise(records, **_bootstrap(spec.get("experiment", {})))
+    options = bootstrap_of(spec.get("experiment", {}))
+    summary = add_stability(summarise(records, **options), records)
     return summary, write_pictures(folder, records, summary, spec)
 
 
-def _bootstrap(study: Mapping[str, Any]) -> dict[str, Any]:
+def bootstrap_of(study: Mapping[str, Any]) -> dict[str, Any]:
     """Returns how the intervals of a study are made, as `summarise` takes it."""
     return {
         "seed": study.get("seed", 0),
@@ -242,17 +248,18 @@ def _bootstrap(study: Mapping[str, Any]) -> dict[str, Any]:
 
 def _track(
     settings: Settings,
-    program: RiskAuditor,
     store: RunStore,
     summary: dict[str, Any],
     records: Sequence[dict[str, Any]],
+    tags: Mapping[str, str],
     *,
     failed: bool,
 ) -> tuple[str, tuple[str, ...]]:
     tracker = build_tracker(settings)
-    name = f"{settings.system.name}/{settings.ablation.name}/{settings.lm.name}"
+    # With the folder's name in it, a second run of the same settings is a run of its own.
+    name = f"{settings.system.name}/{settings.ablation.name}/{settings.lm.name} {store.run_id}"
     spec = store.load("spec")
-    tags = {
+    own = {
         "system": settings.system.name,
         "ablation": settings.ablation.name,
         "lm": settings.lm.name,
@@ -261,7 +268,7 @@ def _track(
         "spec_hash": spec_hash(spec),
         "run_folder": store.run_id,
     }
-    run_id = tracker.start(name, to_mapping(settings), tags)
+    run_id = tracker.start(name, to_mapping(settings), {**own, **tags})
     tracker.log_metrics(flat_metrics(summary))
     tracker.log_artifacts(str(store.folder))
     if settings.tracking.traces > 0:
