@@ -78,6 +78,17 @@ def test_only_web_addresses_become_links(url, kept):
     assert (web_address(url) is not None) == kept
 
 
+def test_a_passage_shows_what_a_reader_needs_to_check_it(make_record, make_passage):
+    record = make_record(1, (True, False, False), {"verification": (True, False, False)})
+    passage = make_passage(3, cited=True, licence="CC-BY-4.0")
+    record["phases"]["verification"]["legal"]["passages"] = [passage]
+    page = Page(render([record]))
+    shown = " ".join("".join(page.text).split())
+    assert passage["url"] in [link.get("href") for link in page.all("a")]
+    assert f"{passage['title']}, Article 17" in shown
+    assert all(text in shown for text in ("read on 2025-05-01", "CC-BY-4.0", passage["id"]))
+
+
 def test_an_unsafe_address_is_shown_as_text(make_record, make_passage):
     record = make_record(1, (True,) * 3, {"verification": (True,) * 3})
     record["phases"]["verification"]["legal"]["passages"] = [make_passage(3, url="javascript:alert(1)")]

@@ -62,7 +62,9 @@ def _print(record: dict[str, Any], banner: str | None) -> None:
         print(f"{domain:<8} {record['verdicts'][domain]}{chance}")
         print(f"         {verdict['reason'] or verdict['error'] or ''}")
     for passage in _cited(record):
-        print(f"cited    {passage['title']} {passage['section']} {passage['url']}".rstrip())
+        read = f"read on {passage['accessed']}" if passage["accessed"] else ""
+        facts = (passage["title"], passage["section"], passage["url"], read)
+        print(f"cited    {', '.join(fact for fact in facts if fact)}")
     print("review   " + ("needed: a domain is undetermined" if record["needs_review"] else "no domain is undetermined"))
     print("\n".join(line for line in (banner, NOTE) if line))
 

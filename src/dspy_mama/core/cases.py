@@ -77,3 +77,10 @@ class Passage:
     section: str = ""
     accessed: str = ""
     score: float | None = None
+
+    @property
+    def citation(self) -> str:
+        """Title, section or article, address and access date in one line, for a reader who wants to check it."""
+        section = self.section if self.section != self.title else ""
+        read = f"read on {self.accessed}" if self.accessed else ""
+        return ", ".join(part for part in (self.title or self.document or self.id, section, self.url, read) if part)

@@ -1,11 +1,12 @@
 import json
+from dataclasses import replace
 
 import pytest
 
 from dspy_mama.core.cases import QAPair
 from dspy_mama.systems.audit import ABLATIONS, audit_record
 from scripted import scripted_lm
-from systems.audit.parts import PAIR, auditor, by_kind, labels
+from systems.audit.parts import PAIR, MemoryRetriever, auditor, by_kind, labels
 
 GOLD = QAPair("ja1", **PAIR, language="en", gold={"medical": True}, notes={"medical": "dose"}, source="sample")
 
@@ -61,3 +62,22 @@ def test_raw_text_is_kept_only_where_there_is_no_label():
     assert (read["outcome"], read["error"], read["raw"]) == ("scored", None, None)
     assert row["verdicts"]["legal"] == "undetermined"
     assert row["needs_review"] is True
+
+
+class LawRetriever(MemoryRetriever):
+    """Passages with everything that a citation needs."""
+
+    async def asearch(self, query, domains):
+        facts = {"url": "https://example.org/act", "section": "Article 17", "accessed": "2026-11-30", "licence": "CC0"}
+        found = await super().asearch(query, domains)
+        return {domain: tuple(replace(p, **facts) for p in passages) for domain, passages in found.items()}
+
+
+def test_a_cited_passage_can_be_checked_in_the_record_and_in_the_program():
+    prediction = auditor(scripted_lm(), retriever=LawRetriever())(**PAIR)
+    legal = prediction.phases["verification"].legal
+    assert [passage.id for passage in legal.cited] == list(legal.citations) == ["legal#1"]
+    assert legal.cited[0].citation == "legal 1, Article 17, https://example.org/act, read on 2026-11-30"
+    kept = audit_record(GOLD, prediction)["phases"]["verification"]["legal"]["passages"][0]
+    for name in ("id", "title", "section", "url", "accessed", "licence"):
+        assert kept[name] == getattr(legal.cited[0], name)

@@ -14,7 +14,7 @@ DIGITS = 6
 
 
 def _passage(passage: Passage, cited: bool) -> dict[str, Any]:
-    kept = ("id", "title", "document", "url", "language", "collection", "section", "accessed")
+    kept = ("id", "title", "document", "url", "language", "collection", "section", "accessed", "licence")
     score = None if passage.score is None else round(passage.score, DIGITS)
     return {**{name: getattr(passage, name) for name in kept}, "score": score, "cited": cited}
 

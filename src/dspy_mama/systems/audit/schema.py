@@ -45,6 +45,12 @@ class RiskVerdict:
         """The label, or None where there is none."""
         return self.outcome.value if isinstance(self.outcome, Scored) else None
 
+    @property
+    def cited(self) -> tuple[Passage, ...]:
+        """The passages that the note relies on, in the order cited; `citation` of each says where to check it."""
+        shown = {passage.id: passage for passage in self.passages}
+        return tuple(shown[id] for id in self.citations)
+
 
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
