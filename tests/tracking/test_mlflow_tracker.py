@@ -1,10 +1,5 @@
-import os
 import socket
-import subprocess
-import sys
 import threading
-import time
-import urllib.request
 
 import mlflow
 import pytest
@@ -15,6 +10,7 @@ from dspy_mama.core.ports import Tracker
 from dspy_mama.settings import Settings, TrackingSettings, to_mapping
 from dspy_mama.tracking import MlflowTracker, NullTracker, RunStore
 from dspy_mama.tracking.mlflow_traces import is_sampled
+from mlflow_server import mlflow_server
 
 SECRET = "Zq8vT1-opaque-value"
 
@@ -206,32 +202,8 @@ def test_an_experiment_whose_artifacts_lie_elsewhere_is_pointed_out(root, tmp_pa
 
 @pytest.fixture
 def server(tmp_path):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    command += [
-        "--backend-store-uri",
-        f"sqlite:///{tmp_path}/server.db",
-        "--artifacts-destination",
-        str(tmp_path / "files"),
-    ]
-    environment = {**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-    log = (tmp_path / "server.log").open("wb")
-    process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=tmp_path, start_new_session=True)
-    try:
-        for _ in range(240):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5)
-                break
-            except OSError:
-                assert process.poll() is None, (tmp_path / "server.log").read_text()
-                time.sleep(0.25)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        os.killpg(process.pid, 9)
-        process.wait()
-        log.close()
+    with mlflow_server(tmp_path) as address:
+        yield address
 
 
 @pytest.mark.slow

@@ -79,8 +79,8 @@ def compare_systems(
     Returns:
         Plain data: `n` shared pairs, `left_out` rows by system, `systems` (scores by name) and `deltas`: under
         `first->second`, second minus first per domain, on average and jointly, each with `ci95` and `finding` (higher,
-        lower, not distinguishable, not scored), and per domain and jointly `mcnemar`: pairs only one of them got right, exact
-        two-sided `p`, and `p_holm`, adjusted for the number of system pairs compared on that measure.
+        lower, not distinguishable, not scored), and per domain and jointly `mcnemar`: pairs only one of them got
+        right, exact two-sided `p`, and `p_holm`, adjusted for the number of system pairs compared on that measure.
 
     Raises:
         DeclarationError: Fewer than two systems, an unknown baseline, no shared pair, or gold labels that contradict.
