@@ -1,4 +1,4 @@
-"""`mama index fetch | build | info | search "..."`: the corpus and its Chroma collection."""
+"""`mama index fetch | build | info | search "..." | bench`: the corpus and its Chroma collection."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import dataclasses
 import sys
 from typing import Any, Final
 
+from dspy_mama.cli.bench import bench
 from dspy_mama.cli.fetch import fetch
 from dspy_mama.cli.verb import Outcome, Verb
 from dspy_mama.core.cases import DOMAINS
@@ -16,8 +17,9 @@ from dspy_mama.wiring.compose import compose
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("fetch", "build", "info", "search"))
+    parser.add_argument("action", choices=("fetch", "build", "info", "search", "bench"))
     parser.add_argument("--rebuild", action="store_true", help="drop the collection first; repairs a corrupt store")
+    parser.add_argument("--queries", metavar="FILE", help="bench: queries with their facts (default: the shipped ones)")
 
 
 def _build(given: argparse.Namespace, settings: Settings) -> Outcome:
@@ -80,7 +82,7 @@ def _run(given: argparse.Namespace) -> Outcome:
         raise DeclarationError(f"not understood: {' '.join(words)}")
     if given.action == "fetch":
         return fetch(given, settings)
-    return _build(given, settings) if given.action == "build" else _info(given, settings)
+    return {"build": _build, "info": _info, "bench": bench}[given.action](given, settings)
 
 
-INDEX: Final = Verb("fetch documents; build, describe or search their index", _arguments, _run)
+INDEX: Final = Verb("fetch documents; build, describe, search or measure their index", _arguments, _run)

@@ -1,4 +1,4 @@
-"""Vectors that ship beside a corpus, so that building its index needs no embedding."""
+"""Vectors that ship beside a corpus or its queries, so that indexing and measuring need no embedding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dspy_mama.core.errors import DeclarationError
-from dspy_mama.retrieval.cache import CachedEmbedder, vector_key
+from dspy_mama.retrieval.cache import CachedEmbedder, Kind, vector_key
 from dspy_mama.retrieval.embedding import Vectors
 
 logger = logging.getLogger(__name__)
@@ -21,15 +21,24 @@ def vector_file(folder: Path, kind: str) -> Path:
     return folder / f"vectors.{kind}.npz"
 
 
-def write_vectors(path: Path, embedder: CachedEmbedder, texts: Sequence[str]) -> int:
+def write_vectors(path: Path, embedder: CachedEmbedder, texts: Sequence[str], kind: Kind = "document") -> int:
     """Writes the vectors of texts, as float16 by content hash, and returns how many. Same input, same file.
+
+    Args:
+        path: The file.
+        embedder: Embedder; vectors in its cache are taken from there.
+        texts: Texts, in any order.
+        kind: Whether they are documents or queries.
 
     Raises:
         DeclarationError: The file cannot be written.
     """
-    unique = sorted(set(texts), key=lambda text: vector_key(embedder.id, "document", text))
-    keys = np.frombuffer(b"".join(vector_key(embedder.id, "document", text) for text in unique), dtype=np.uint8)
-    vectors = embedder.embed_documents(unique).astype(np.float16)
+    unique = sorted(set(texts), key=lambda text: vector_key(embedder.id, kind, text))
+    keys = np.frombuffer(b"".join(vector_key(embedder.id, kind, text) for text in unique), dtype=np.uint8)
+    if kind == "document":
+        vectors = embedder.embed_documents(unique).astype(np.float16)
+    else:
+        vectors = np.stack([embedder.embed_query(text) for text in unique]).astype(np.float16)
     partial = path.with_suffix(".tmp.npz")
     try:
         np.savez(partial, embedder=np.array(embedder.id), keys=keys.reshape(-1, 32), vectors=vectors)
