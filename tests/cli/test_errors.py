@@ -6,7 +6,7 @@ import pytest
 from dspy_mama.cli import main
 from scripted import default_values, fields_of, user_of
 
-SMALL = ["data.limit=8", "system=baseline", "experiment.resamples=20", "tracking=none"]
+SMALL = ["data.limit=6", "system=baseline", "experiment.resamples=20", "tracking=none"]
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_errors_of_one_run_are_printed_and_given_as_json(run_of, errors):
 
 
 def test_runs_are_also_known_by_name_and_their_common_errors_are_found(run_of, errors):
-    risky, safe = run_of(True), run_of(False, "experiment.name=other")
+    risky, safe = run_of(True, "ablation=ek"), run_of(False, "ablation=ek", "experiment.name=other")
     names = [folder.rsplit("/", 1)[1] for folder in (risky, safe)]
     code, out, err = errors(*names, "--json")
     assert code == 0, err
@@ -56,8 +56,18 @@ def test_runs_are_also_known_by_name_and_their_common_errors_are_found(run_of, e
     assert all(not own["fp"] and not own["fn"] for own in document["common"]["final"].values())
 
 
+def test_a_run_is_also_known_by_its_mlflow_id(mama, errors):
+    small = [part for part in SMALL if part != "tracking=none"]
+    _, out, _ = mama("evaluate", *small, "data.limit=3", "ablation=ek", "--json")
+    run = json.loads(out)
+    by_folder, by_id = (errors(name, "--json") for name in (run["folder"], run["mlflow_run"]))
+    assert by_id[0] == 0, by_id[2]
+    assert list(json.loads(by_id[1])["runs"].values()) == list(json.loads(by_folder[1])["runs"].values())
+    assert errors(run["mlflow_run"], "tracking.root=elsewhere")[0] == 2
+
+
 def test_a_sheet_goes_out_and_comes_back_from_two_raters(run_of, errors, tmp_path):
-    folder = run_of(True)
+    folder = run_of(True, "ablation=ek")
     code, out, err = errors(folder, "--sheet", "sheet.csv", "--domain", "medical", "--json")
     assert code == 0, err
     assert json.loads(out)["errors"] > 1
@@ -79,7 +89,7 @@ def test_a_sheet_goes_out_and_comes_back_from_two_raters(run_of, errors, tmp_pat
 
 
 def test_suggestions_fill_columns_of_their_own_and_are_no_ratings(run_of, errors, mama):
-    folder = run_of(True)
+    folder = run_of(True, "ablation=ek")
     before = len(mama.requests)
     mama.engine.script = lambda request: {"findings": "f", "reason": "r", "severity": "4"}
     code, out, err = errors(folder, "--sheet", "sheet.csv", "--suggest", "lm=embedded", "--json")
@@ -95,7 +105,7 @@ def test_suggestions_fill_columns_of_their_own_and_are_no_ratings(run_of, errors
 
 
 def test_the_law_that_the_run_meant_is_the_law_of_the_suggestion(run_of, errors, mama):
-    folder = run_of(True, "system.jurisdiction=US")
+    folder = run_of(True, "ablation=ek", "system.jurisdiction=US")
     mama.engine.script = lambda request: {"findings": "f", "reason": "r", "severity": "4"}
     before = len(mama.requests)
     assert errors(folder, "--sheet", "sheet.csv", "--domain", "legal", "--suggest")[0] == 0
@@ -103,7 +113,7 @@ def test_the_law_that_the_run_meant_is_the_law_of_the_suggestion(run_of, errors,
 
 
 def test_suggestions_that_cannot_be_read_are_exit_code_3_and_the_sheet_is_there(run_of, errors, mama, tmp_path):
-    folder = run_of(True)
+    folder = run_of(True, "ablation=ek")
     mama.engine.script = lambda request: "no idea"
     code, out, err = errors(folder, "--sheet", "sheet.xlsx", "--suggest", "--json")
     assert code == 3

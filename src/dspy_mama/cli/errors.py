@@ -34,7 +34,7 @@ def _run(given: argparse.Namespace) -> Outcome:
     names = [part for part in given.overrides if "=" not in part or Path(part).is_dir()]
     overrides = [part for part in given.overrides if part not in names]
     _check(given, names, overrides)
-    loaded = load_runs(names)
+    loaded = load_runs(names, compose(overrides).tracking if overrides else None)
     runs = {name: run.records for name, run in loaded.items()}
     if not given.sheet and not given.read:
         return _analyse(runs, given.json)
@@ -53,9 +53,10 @@ def _check(given: argparse.Namespace, names: list[str], overrides: list[str]) ->
         raise DeclarationError("--suggest fills a column of the sheet: name it with --sheet FILE")
     if (given.domain or given.common) and not (given.sheet or given.read):
         raise DeclarationError("--domain and --common choose what is on a sheet: they go with --sheet or --read")
-    if overrides and not given.suggest:
+    unused = [part for part in overrides if not part.startswith("tracking")]
+    if unused and not given.suggest:
         raise DeclarationError(
-            f"{' '.join(overrides)}: settings choose the LM of --suggest; nothing else here uses them"
+            f"{' '.join(unused)}: settings here choose the LM of --suggest, or with tracking.uri=... the MLflow store"
         )
 
 

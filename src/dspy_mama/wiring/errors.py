@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from dspy_mama.core.errors import DeclarationError
 from dspy_mama.lm.roles import build_lms
 from dspy_mama.lm.usage import CallUsage, total
 from dspy_mama.reporting.errors import ErrorCase
-from dspy_mama.settings import Jurisdiction, Settings
+from dspy_mama.settings import Jurisdiction, Settings, TrackingSettings
 from dspy_mama.systems.audit import SeverityAssessor, SeverityOpinion
 from dspy_mama.tracking import RunStore
 
@@ -30,29 +31,42 @@ class AuditRun:
     jurisdiction: Jurisdiction
 
 
-def load_runs(folders: Sequence[str], root: str = "mlruns") -> dict[str, AuditRun]:
+def load_runs(names: Sequence[str], tracking: TrackingSettings | None = None) -> dict[str, AuditRun]:
     """Returns runs by their names.
 
     Args:
-        folders: Run folders, or names of runs below the tracking root.
-        root: Tracking root.
+        names: Run folders, names of runs below the tracking root, or MLflow run ids.
+        tracking: Where run folders and MLflow's store are; None = as by default.
 
     Raises:
-        DeclarationError: A folder is no run or holds no record, or a run is named twice.
+        DeclarationError: A name is no run, a run holds no record, or one is named twice.
     """
+    settings = tracking or TrackingSettings()
     runs: dict[str, AuditRun] = {}
-    for name in folders:
-        inside = Path(root, "runs", name)
-        folder = Path(name) if Path(name).exists() or not inside.is_dir() else inside
-        store = RunStore.open(folder)
-        records = store.records()
-        if not records:
-            raise DeclarationError(f"{folder}: holds no record; run the audit first")
-        label = folder.resolve().name
-        if label in runs:
-            raise DeclarationError(f"{label}: the same run is named twice")
-        runs[label] = AuditRun(records, (store.load("spec").get("system") or {}).get("jurisdiction", "JP"))
+    with tempfile.TemporaryDirectory(prefix="mama-runs-") as downloads:
+        for name in names:
+            folder = _folder_of(name, settings, Path(downloads))
+            store = RunStore.open(folder)
+            records = store.records()
+            if not records:
+                raise DeclarationError(f"{name}: holds no record; run the audit first")
+            label = folder.resolve().name
+            if label in runs:
+                raise DeclarationError(f"{label}: the same run is named twice")
+            law = (store.load("spec").get("system") or {}).get("jurisdiction", "JP")
+            runs[label] = AuditRun(records, law)
     return runs
+
+
+def _folder_of(name: str, settings: TrackingSettings, downloads: Path) -> Path:
+    from dspy_mama.tracking.mlflow_runs import fetch_run, is_run_id
+
+    below = Path(settings.root, "runs", name)
+    if Path(name).exists():
+        return Path(name)
+    if below.is_dir():
+        return below
+    return fetch_run(name, settings, downloads) if is_run_id(name) else Path(name)
 
 
 async def suggest_severity(
