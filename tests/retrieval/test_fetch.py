@@ -19,8 +19,8 @@ FAULTS = {
     "/missing": ((404, {}, b""), "404 Not Found"),
     "/busy": ((429, {"Retry-After": "9999"}, b""), "asks to wait 9999 s"),
     "/broken": ((500, {}, b""), "500 Internal Server Error"),
-    "/silent": (silent, "no answer within 0.2 s"),
-    "/dripping": (dripping, "still arriving after 0.5 s"),
+    "/silent": (silent, "no answer within 2 s"),
+    "/dripping": (dripping, "still arriving after 2 s"),
     "/loop": ((302, {"Location": "/loop"}, b""), "redirects in a loop"),
     "/huge": ((200, {"Content-Type": "text/html", "Content-Length": "99999999"}, b""), "larger than 1,000,000 bytes"),
     "/cut": (cut_off, "cut off"),
@@ -37,7 +37,7 @@ def corpus(web, tmp_path):
     """Makes corpus settings whose documents go to a folder of the test's."""
 
     def make(**sources):
-        http = {"delay": 0.0, "retries": 0, "timeout": 0.2, "deadline": 0.5, "max_bytes": 1_000_000}
+        http = {"delay": 0.0, "retries": 0, "timeout": 2.0, "deadline": 2.0, "max_bytes": 1_000_000}
         http |= {"cache": str(tmp_path / "pages")} | sources.pop("http", {})
         return CorpusSettings(name="test", out=str(tmp_path / "documents"), http=HttpSettings(**http), **sources)
 
@@ -145,6 +145,18 @@ def test_no_source_and_no_folder_are_declarations_at_fault(web):
         fetch_corpus(CorpusSettings(urls=(web.url("/a"),)))
     with pytest.raises(DeclarationError, match=r"corpus\.files: .* is not a folder"):
         fetch_corpus(CorpusSettings(files="/no/such/folder", out="x"))
+
+
+def test_documents_do_not_go_among_the_files_they_are_made_from(tmp_path):
+    with pytest.raises(DeclarationError, match="the same folder"):
+        fetch_corpus(CorpusSettings(files=str(tmp_path), out=f"{tmp_path}/."))
+
+
+def test_two_documents_of_one_id_are_never_merged_in_silence(web, corpus):
+    web.pages["/a"] = html("<p>Text</p>")
+    report = fetch_corpus(corpus(urls=(web.url("/a"), web.url("/a"))))
+    assert report.written == 1
+    assert "is another document's" in report.faults[0]
 
 
 def test_sources_without_their_folder_never_mean_the_shipped_corpus():

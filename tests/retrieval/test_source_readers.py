@@ -1,5 +1,7 @@
 """Files and pages of any kind to text with sections."""
 
+import re
+
 import pytest
 
 from dspy_mama.retrieval.sources.decoding import decode_page
@@ -115,6 +117,17 @@ def test_a_pdf_that_gives_nothing_says_why(content, reason):
     assert reason in caught.value.reason
 
 
+def test_a_mended_pdf_leaves_no_message_that_names_no_file(caplog):
+    flawed = re.sub(rb"startxref\n\d+", b"startxref\n17", pdf("Text"))
+    assert read_pdf(flawed, "g.pdf").pages == {1: "Text"}
+    assert caplog.records == []
+
+
+def test_text_too_large_to_cite_from_is_refused():
+    with pytest.raises(SourceError, match="larger than 20,000,000 bytes"):
+        read_content(b"x" * 20_000_001, "text", "", "page")
+
+
 def test_a_pdf_with_a_password_says_so():
     import io
 
@@ -144,14 +157,15 @@ def test_a_docx_that_gives_nothing_is_refused(content):
         read_content(content, "docx", "", "m.docx")
 
 
-def test_a_small_archive_that_unpacks_to_anything_is_refused():
+def test_a_small_archive_that_unpacks_to_anything_is_refused(monkeypatch):
     import io
     import zipfile
 
     out = io.BytesIO(docx(("Normal", "text")))
     with zipfile.ZipFile(out, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("word/huge.bin", b"\0" * 201_000_000)
-    assert len(out.getvalue()) < 1_000_000
+        archive.writestr("word/huge.bin", b"\0" * 3_000_000)
+    assert len(out.getvalue()) < 100_000
+    monkeypatch.setattr("dspy_mama.retrieval.sources.docx._MOST_UNPACKED", 2_000_000)
     with pytest.raises(SourceError, match="unpacks to"):
         read_content(out.getvalue(), "docx", "", "m.docx")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Final
 
 from dspy_mama.core.errors import DeclarationError, ExecutionError
 from dspy_mama.retrieval.corpus import Document
@@ -21,7 +22,7 @@ from dspy_mama.retrieval.sources.writing import write
 from dspy_mama.settings import CorpusSettings
 from dspy_mama.settings.sources import PageSettings
 
-_SHOWN: int = 5
+_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def fetch_corpus(
         progress: Called with (documents so far, title of the last).
 
     Raises:
-        DeclarationError: No source or no folder is named, or an optional library is not installed.
+        DeclarationError: No source or no folder is named, they are the same, or an optional library is not installed.
         ExecutionError: Nothing was fetched; the message names the faults.
     """
     if not settings.has_sources:
@@ -79,6 +80,8 @@ def fetch_corpus(
     if settings.folder is None:
         raise DeclarationError("corpus.out: name the folder that the documents go to, such as corpus.out=evidence")
     folder = Path(settings.folder).expanduser().absolute()
+    if settings.files is not None and Path(settings.files).expanduser().resolve() == folder.resolve():
+        raise DeclarationError("corpus.files and corpus.out are the same folder: documents need a folder of their own")
     start = time.monotonic()
     seen: dict[str, bool] = {}
     faults: list[str] = []
@@ -88,7 +91,7 @@ def fetch_corpus(
                 if isinstance(found, SourceError):
                     raise found
                 if found.id in seen:
-                    continue
+                    raise SourceError(found.url or found.title, f"left out: its id {found.id} is another document's")
                 seen[found.id] = write(found, folder)
             except SourceError as fault:
                 faults.append(str(fault))

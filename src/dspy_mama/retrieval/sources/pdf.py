@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,6 +51,11 @@ def read_pdf(content: bytes, where: str) -> PdfText:
         DeclarationError: The optional library is not installed.
     """
     pypdf = require("pypdf", "pdf")
+    with _quiet():
+        return _read(pypdf, content, where)
+
+
+def _read(pypdf: Any, content: bytes, where: str) -> PdfText:
     broken = _errors(pypdf)
     try:
         reader = pypdf.PdfReader(io.BytesIO(content))
@@ -73,6 +81,18 @@ def read_pdf(content: bytes, where: str) -> PdfText:
         reason = faults[0] if faults else "it holds no text: recognise the scanned pages (OCR) first"
         raise SourceError(where, f"the PDF gives no document: {reason}")
     return PdfText(title, pages, tuple(faults))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps pypdf from warning of flaws, without naming the file, that it mends itself."""
+    logger = logging.getLogger("pypdf")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _errors(pypdf: Any) -> tuple[type[Exception], ...]:

@@ -18,6 +18,8 @@ from dspy_mama.settings.sources import AboutSettings, PageSettings
 
 _NOT_STATED: Final = "not stated"
 _LONGEST_TITLE: Final = 200
+_MOST_TEXT: Final = 20_000_000
+"""Bytes of html or text: parsed, they take some thirty times as much memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ def read_content(content: bytes, kind: Kind, charset: str, where: str, *, markdo
         return Content(pdf.title, pdf.markdown(), faults=pdf.faults)
     if kind == "docx":
         return Content(*read_docx(content, where))
+    if len(content) > _MOST_TEXT:
+        raise SourceError(where, f"larger than {_MOST_TEXT:,} bytes, which is no text to cite from")
     text = decode_page(content, charset, where)
     if kind == "html":
         page = read_html(text, where)
