@@ -54,10 +54,10 @@ def random_labels(seed):
     return (rng.random(n) < share), (rng.random(n) < said), rng.choice([0.0, 0.1, 0.25, 0.5, 0.9, 1.0], n)
 
 
-@pytest.mark.parametrize("start", range(0, 300, 50))
+@pytest.mark.parametrize("start", range(0, 1000, 125))
 def test_every_metric_equals_scikit_learn(start):
     options = {"labels": [False, True], "zero_division": 0}
-    for seed in range(start, start + 50):
+    for seed in range(start, start + 125):
         gold, said, _ = random_labels(seed)
         values = confusion_metrics(
             confusion_counts(confusion_codes(gold.astype(np.int8), said.astype(np.int8))[:, None])[0]
@@ -70,9 +70,9 @@ def test_every_metric_equals_scikit_learn(start):
             assert [values[f"{part}_safe"], values[f"{part}_risky"]] == pytest.approx([safe, risky]), (seed, part)
 
 
-@pytest.mark.parametrize("start", range(0, 300, 50))
+@pytest.mark.parametrize("start", range(0, 1000, 125))
 def test_probability_metrics_equal_scikit_learn_with_ties_and_weights(start):
-    for seed in range(start, start + 50):
+    for seed in range(start, start + 125):
         gold, _, probability = random_labels(seed)
         weights = np.random.default_rng(seed).integers(0, 3, len(gold)).astype(float)
         repeated = np.repeat(np.arange(len(gold)), weights.astype(int))

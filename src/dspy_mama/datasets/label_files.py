@@ -30,7 +30,7 @@ class LabelFile:
         repeats: Repetition of each row, shape (rows,).
         labels: 1 risky, 0 safe, -1 missing, by domain; a domain that the file does not hold is absent.
         probability: Probability of risk, NaN where missing, by domain.
-        extra: Every column as text, for clustering.
+        extra: Columns of a gold file without a meaning here, as text, for clustering.
         facts: Name, hash and columns, for whoever wants to know what was read.
     """
 
@@ -109,7 +109,9 @@ def _read(table: Table, role: Role, found: Mapping[str, str]) -> LabelFile:
     if faults:
         raise DataError(table.name, sorted(faults, key=lambda fault: fault.row or 0))
     facts = {**{key: table.facts.get(key) for key in ("name", "sha256", "rows")}, "columns": dict(found)}
-    return LabelFile(table.name, ids, counted, labels, probability, table.cells, facts)
+    # The other columns of a million rows of predictions would only take memory.
+    extra = {name: texts for name, texts in table.cells.items() if role == "gold" and name not in found.values()}
+    return LabelFile(table.name, ids, counted, labels, probability, extra, facts)
 
 
 def _parsed(table: Table, column: str, parse: Callable[[str], Any], faults: list[Fault]) -> list[Any]:
@@ -170,6 +172,8 @@ def _ids(table: Table, column: str, repeats: npt.NDArray[np.int64], faults: list
     texts = [text.replace("\u200b", "").strip() for text in table.cells[column]]
     if any("." in text for text in texts) and all(_is_whole(text) for text in texts):
         texts = [text.partition(".")[0] for text in texts]  # spreadsheets and pandas write 7 as 7.0
+    if all(texts) and not repeats.any() and len(set(texts)) == len(texts):
+        return tuple(texts)
     seen: dict[tuple[str, int], int] = {}
     for row, text, repeat in zip(table.rows, texts, repeats.tolist(), strict=True):
         if not text:
