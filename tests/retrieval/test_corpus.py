@@ -103,3 +103,8 @@ def test_the_shipped_corpus_is_read_and_is_bilingual():
     assert len(documents) >= 40
     assert sum(document.language == "ja" for document in documents) >= 12
     assert {document.collection for document in documents} == {"law", "ethics", "guidance", "encyclopedic"}
+
+
+def test_nothing_ships_that_was_fetched_from_others():
+    facts = {(document.publisher, document.licence) for document in load_corpus()}
+    assert facts == {("dspy_mama project", "Apache-2.0")}
