@@ -83,7 +83,7 @@ class LexicalIndex:
 
 def _bm25s() -> Any:
     try:
-        import bm25s
+        import bm25s  # type: ignore[import-untyped]
     except ImportError:
         raise DeclarationError(
             "retriever.search=lexical and hybrid need the package bm25s: pip install bm25s, or set "
