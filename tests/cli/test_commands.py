@@ -106,6 +106,37 @@ def test_bad_usage_is_exit_code_2_and_one_clear_line(workplace, capsys, argument
     assert "Traceback" not in err
 
 
+def test_labels_never_overwrite_the_pairs_they_come_from(mama, workplace):
+    file = workplace / "pairs.csv"
+    file.write_text(f"id,question,answer\n1,Q?,{ANSWER}\n", encoding="utf-8")
+    before = file.read_bytes()
+    code, _, err = mama("audit", str(file), "--out", f"{workplace}/./pairs.csv", "system=baseline")
+    assert code == 2
+    assert "overwrite" in err
+    assert file.read_bytes() == before
+    assert not mama.requests
+
+
+def test_a_store_that_mlflow_refuses_is_found_before_a_token_is_spent(mama):
+    code, _, err = mama("evaluate", "data.limit=1", "system=baseline", "tracking.uri=file:./mlruns")
+    assert code == 2
+    assert "migrate-filestore" in err
+    assert not mama.requests
+
+
+def test_sources_that_no_document_has_are_no_silent_run_without_evidence(mama):
+    code, _, err = mama("evaluate", "data.limit=1", "embedder=use", "system.jurisdictions=[XX]")
+    assert code == 2
+    assert "system.jurisdictions=[XX]" in err
+    assert not mama.requests
+
+
+def test_a_run_that_is_not_tracked_names_no_mlflow_run(mama):
+    code, out, _ = mama("evaluate", "data.limit=1", "system=baseline", "tracking=none", "--json")
+    assert code == 0
+    assert document(out)["mlflow_run"] is None
+
+
 def test_errors_are_json_where_json_was_asked_for(workplace, capsys):
     assert main(["evaluate", "data=kqa", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["exit_code"] == 2

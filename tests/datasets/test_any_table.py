@@ -158,6 +158,13 @@ def test_workbook_with_one_fitting_sheet(tmp_path, make, refused):
     assert "several sheets" in str(refused("table", both))
 
 
+def test_sheets_without_rows_do_not_stand_in_the_way_of_the_one_with_pairs(tmp_path, make, refused):
+    pairs = [["id", "question", "answer"], ["p1", "q", "a"]]
+    path = make.xlsx(tmp_path / "f.xlsx", title=[["Audit of May"]], data=pairs, empty=[])
+    assert [pair.id for pair in load(path).pairs] == ["p1"]
+    assert str(tmp_path / "g.xlsx") in str(refused("table", make.xlsx(tmp_path / "g.xlsx", Sheet1=[])))
+
+
 def test_folder_of_one_file_is_that_file(tmp_path, make, refused):
     make.csv(tmp_path / "f.csv", [["id", "question", "answer"], ["p1", "q", "a"]])
     assert len(load(tmp_path).pairs) == 1

@@ -230,7 +230,7 @@ def test_a_server_that_is_gone_costs_a_warning(tmp_path, monkeypatch):
 def test_the_null_tracker_keeps_nothing_and_both_are_trackers(root):
     null = NullTracker()
 
-    assert null.start("run", {}, {}) == "run"
+    assert null.start("run", {}, {}) == ""
     null.log_metrics({"a": None})
     null.finish("FINISHED")
     assert null.problems == ()

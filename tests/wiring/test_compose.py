@@ -53,7 +53,11 @@ def test_paths_with_blanks_quotes_and_signs_arrive_as_they_are():
     ("overrides", "said"),
     [
         (["system=unknown"], "baseline"),
-        (["data=kqa"], "data.path=FILE"),
+        (["data=kqa"], "data.path=VALUE"),
+        (["corpus=folder"], "corpus.path=VALUE"),
+        (["data.ids=s1"], "data.ids: should be a list, such as [a]"),
+        (["lm.default.model="], "lm.default.model"),
+        (["lm=vllm", "lm.default.api_base=localhost:8000"], "must start with http://"),
         (["system.thresh=1"], "system.thresh: unknown setting"),
         (["runtime.concurrency=0"], "runtime.concurrency"),
         (["retriever.port=99999"], "retriever.port"),

@@ -81,6 +81,10 @@ def _file(given: argparse.Namespace, file: Path, overrides: list[str]) -> Outcom
     target = Path(given.out) if given.out else file.with_name(file.name + ".audit.jsonl")
     if target.suffix not in (".jsonl", ".csv"):
         raise DeclarationError(f"--out {target}: labels are written as .jsonl or .csv")
+    if target.exists() and file.exists() and target.samefile(file):
+        raise DeclarationError(f"--out {target}: this is the file of pairs, which labels would overwrite; name another")
+    if target.is_dir():
+        raise DeclarationError(f"--out {target}: this is a folder; name a file in it")
     settings = compose(["data=table", f"data.path={quoted(str(file))}", *overrides])
     ensure_shipped_index(settings)
     result = asyncio.run(run_study(settings, verb="audit", drop_faulty=given.skip_faulty))

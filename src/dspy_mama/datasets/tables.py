@@ -130,12 +130,7 @@ def _is_nested(value: Any) -> bool:
 def _parse(path: Path, data: bytes, encoding: str | None) -> list[Table]:
     name, suffix = str(path), path.suffix.lower()
     if data.startswith(b"PK\x03\x04"):
-        grids = read_workbook(data, name)
-        label = "{}#{}" if len(grids) > 1 else "{}"
-        return [
-            _from_grid(label.format(name, sheet), grid, {"format": "xlsx", "sheet": sheet})
-            for sheet, grid in grids.items()
-        ]
+        return _sheets(name, read_workbook(data, name))
     if data.startswith(b"PAR1"):
         return [table_from_records(name, read_parquet(data, name), format="parquet")]
     if suffix in (".xlsx", ".xlsm", ".parquet") or suffix not in SUFFIXES:
@@ -152,6 +147,22 @@ def _parse(path: Path, data: bytes, encoding: str | None) -> list[Table]:
     if encoding is None and not codec.startswith(("utf", "UTF")):
         table = replace(table, notices=(*table.notices, f"read as {codec}; name data.encoding if letters look wrong"))
     return [table]
+
+
+def _sheets(name: str, grids: Mapping[str, Grid]) -> list[Table]:
+    """Returns the tables of a workbook; sheets with only a title or a header do not stand in another's way."""
+    if not grids:
+        raise DataError(name, [Fault(None, None, "no visible sheet of the workbook holds a cell")])
+    label = "{}#{}" if len(grids) > 1 else "{}"
+    tables, faulty = [], []
+    for sheet, grid in grids.items():
+        try:
+            tables.append(_from_grid(label.format(name, sheet), grid, {"format": "xlsx", "sheet": sheet}))
+        except DataError as error:
+            faulty.append(error)
+    if not tables:
+        raise faulty[0]
+    return tables
 
 
 def _with_facts(table: Table, facts: Mapping[str, Any]) -> Table:

@@ -39,7 +39,7 @@ class LMSpec:
         extra: Further settings handed to `dspy.LM`.
     """
 
-    model: str = "embedded"
+    model: str = Field(default="embedded", min_length=1)
     model_path: str | None = None
     sha256: str | None = None
     api_base: str | None = None
@@ -63,7 +63,9 @@ class LMSpec:
     extra: dict[str, Any] = Field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuses a key that was written into the settings."""
+        """Refuses an address that is none, and a key that was written into the settings."""
+        if self.api_base is not None and not self.api_base.startswith(("http://", "https://")):
+            raise ValueError(f"api_base {self.api_base!r}: must start with http:// or https://")
         secret = [k for k in self.extra if "key" in k.lower() or ("token" in k.lower() and not k.endswith("tokens"))]
         if secret:
             raise ValueError(f"{secret}: keys come from the environment alone; name the variable in api_key_env")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -42,6 +42,12 @@ class Settings:
 
 T = TypeVar("T")
 
+_REASONS: Final = {
+    "unexpected_keyword_argument": "unknown setting",
+    "tuple_type": "should be a list, such as [a] or [a,b]",
+}
+"""Reasons of pydantic in the words of a command line."""
+
 
 def from_mapping(kind: type[T], values: Mapping[str, Any]) -> T:
     """Builds a settings dataclass from plain data.
@@ -58,7 +64,7 @@ def from_mapping(kind: type[T], values: Mapping[str, Any]) -> T:
             # Only scalars are shown: a group's values could hold a secret that was put there by mistake.
             scalar = isinstance(item["input"], (str, int, float)) and item["type"] != "value_error"
             given = f" (given: {item['input']!r})" if scalar else ""
-            reason = "unknown setting" if item["type"] == "unexpected_keyword_argument" else item["msg"]
+            reason = _REASONS.get(item["type"], item["msg"])
             given = "" if reason == "unknown setting" else given
             lines.append(f"{where}: {reason}{given}")
         raise DeclarationError("; ".join(lines)) from None

@@ -15,8 +15,8 @@ class NullTracker:
         return ()
 
     def start(self, name: str, params: Mapping[str, Any], tags: Mapping[str, str]) -> str:
-        """Returns the name as the run's id."""
-        return name
+        """Returns no id: there is no store in which the run could be looked up."""
+        return ""
 
     def log_metrics(self, metrics: Mapping[str, float | None]) -> None:
         """Does nothing."""

@@ -33,6 +33,7 @@ def build_retriever(settings: Settings) -> Retriever:
 
     Raises:
         IndexStateError: The index is missing, stale or does not fit; the message names the command that repairs.
+        DeclarationError: No document of the index may be read, so that the run would silently be one without evidence.
     """
     from dataclasses import replace
 
@@ -44,13 +45,20 @@ def build_retriever(settings: Settings) -> Retriever:
     if embedder.threads is None and any(spec.model == "embedded" for spec in _specs(settings)):
         # Queries are embedded while the LM generates: a second thread would take its core and slow both.
         embedder = replace(embedder, threads=1)
-    return open_retriever(
+    retriever = open_retriever(
         replace(settings.retriever, evidence_tokens=evidence_budget(settings)),
         embedder,
         settings.corpus,
         context=settings.system.context,
         jurisdictions=settings.system.jurisdictions,
     )
+    if not retriever.describe()["chunks_in_scope"]:
+        raise DeclarationError(
+            f"system.jurisdictions=[{','.join(settings.system.jurisdictions)}], system.context="
+            f"{settings.system.context}: the index holds no document of these; name those of your documents, or take "
+            "system=baseline to judge without evidence"
+        )
+    return retriever
 
 
 def build_auditor_program(

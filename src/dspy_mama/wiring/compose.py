@@ -49,8 +49,8 @@ def settings_from(config: Any) -> Settings:
     try:
         values = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
-        first = str(error).splitlines()[0]
-        raise DeclarationError(f"{first} (set it on the command line, such as data.path=FILE)") from None
+        first, field = str(error).splitlines()[0], getattr(error, "full_key", None) or "data.path"
+        raise DeclarationError(f"{first} (set it on the command line, such as {field}=VALUE)") from None
     if not isinstance(values, dict):
         raise DeclarationError("the config is not a mapping of groups")
     values = {str(key): value for key, value in values.items() if key != "hydra"}

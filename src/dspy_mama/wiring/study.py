@@ -106,6 +106,7 @@ async def run_study(
     """
     if settings.experiment.cluster_by_question and not settings.tracking.store_text:
         raise DeclarationError("experiment.cluster_by_question needs the questions: set tracking.store_text=true")
+    build_tracker(settings)  # an address that MLflow refuses is found before the first token is spent
     facts: dict[str, Any] = {}
     if pairs is None:
         loaded = load_pairs(settings.data, on_fault="drop" if drop_faulty else "raise")
