@@ -13,6 +13,10 @@ import aiohttp
 import pytest
 
 from dspy_mama.reporting import summarise, write_report
+from dspy_mama.reporting.comparison import compare_systems, differing, share_rows
+from dspy_mama.reporting.comparison_html import render_comparison
+from dspy_mama.reporting.page import write_page
+from dspy_mama.scoring import labels_from_records
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
@@ -152,6 +156,61 @@ async def test_report_works_in_a_browser(report, records, tmp_path):
             picture = await browser.send("Page.captureScreenshot", format="png")
             with open(os.path.join(folder, "narrow.png"), "wb") as stream:
                 stream.write(base64.b64decode(picture["data"]))
+
+
+async def test_an_override_can_be_filtered_and_the_page_stays_small(records, tmp_path):
+    for number in (7, 9):
+        records[number]["override"] = {"medical": {"risk": True, "by": "nurse"}}
+    page = write_report(tmp_path / "report.html", records, summarise(records, resamples=50))
+    assert page.stat().st_size < 5_000_000
+    async with browser_on(page, tmp_path / "profile") as browser:
+        await browser.value(f"document.querySelector('[name=override]').checked = true; {CHANGE}")
+        assert await browser.value(f"{SHOWN}.map((d) => d.querySelector('.id').textContent)") == ["ja7", "ja9"]
+        assert browser.named("Runtime.exceptionThrown") + browser.named("Log.entryAdded") == []
+
+
+async def test_comparison_works_in_a_browser(records, tmp_path):
+    records[3]["answer"] = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
+    systems = {phase: labels_from_records(records, phase) for phase in ("initial", "verification", "consensus")}
+    texts = {name: {(record["id"], 0): record for record in records} for name in systems}
+    found = render_comparison(compare_systems(systems, resamples=50), systems, texts)
+    page = write_page(tmp_path / "comparison.html", found)
+    assert page.stat().st_size < 5_000_000
+    rows = share_rows(systems)
+    differs = differing(rows)
+    gold = rows["initial"].gold
+    wrong = {name: (own.predicted >= 0) & (own.predicted != gold) for name, own in rows.items()}
+    right = {name: own.predicted == gold for name, own in rows.items()}
+    repaired = (differs & wrong["initial"] & right["consensus"]).any(axis=1).sum()
+    async with browser_on(page, tmp_path / "profile") as browser:
+        assert await browser.value(f"{SHOWN}.length") == differs.any(axis=1).sum()
+        await browser.value(f"document.querySelector('[name=domain]').value = 'legal'; {CHANGE}")
+        assert await browser.value(f"{SHOWN}.length") == differs[:, 2].sum()
+        await browser.value("document.querySelector('[type=reset]').click()")
+        await browser.value("new Promise((done) => setTimeout(done, 50))")
+        await browser.value("document.querySelector('[name=wrong]').value = '0'")
+        await browser.value(f"document.querySelector('[name=right]').value = '2'; {CHANGE}")
+        assert await browser.value(f"{SHOWN}.length") == repaired
+        assert 0 < repaired < differs.any(axis=1).sum()
+        await browser.value(f"document.querySelector('[name=sort]').value = 'errors'; {CHANGE}")
+        errors = await browser.value(f"{SHOWN}.map((d) => d.dataset.wrong.split(' ').length)")
+        assert errors == sorted(errors, reverse=True)
+        await browser.value(f"{SHOWN}[0].querySelector('summary').focus()")
+        await browser.press("Enter", 13, "\r")
+        assert await browser.value(f"{SHOWN}[0].open") is True
+        assert await browser.value("window.hacked === undefined") is True
+        assert browser.named("Runtime.exceptionThrown") + browser.named("Log.entryAdded") == []
+        urls = [event["request"]["url"] for event in browser.named("Network.requestWillBeSent")]
+        assert all(url.startswith(("data:", page.as_uri())) for url in urls)
+        if folder := os.environ.get("MAMA_SCREENSHOTS"):
+            await browser.send(
+                "Emulation.setDeviceMetricsOverride", width=1280, height=2600, deviceScaleFactor=1, mobile=False
+            )
+            for name, place in (("compare_top", "summary"), ("compare_list", "list")):
+                await browser.value(f"document.getElementById('{place}').scrollIntoView()")
+                picture = await browser.send("Page.captureScreenshot", format="png")
+                with open(os.path.join(folder, f"{name}.png"), "wb") as stream:
+                    stream.write(base64.b64decode(picture["data"]))
 
 
 async def test_without_javascript_every_pair_is_there(report, tmp_path):
