@@ -27,7 +27,7 @@ bench: $(READY)
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name it with PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[embedded,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[embedded,sources,dev]'
 	$(BIN)/python -m dspy_mama.lm
 	touch $(READY)
 

@@ -23,8 +23,8 @@ def _parser(only: str | None = None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mama",
         description="Audits medical chatbot answers for medical, ethical and legal risk.",
-        epilog="Overrides: group=choice (system, ablation, lm, embedder, retriever, corpus, data, tracking) and "
-        "group.field=value. No substitute for a clinical decision.",
+        epilog="Overrides: group=choice (system, ablation, lm, embedder, retriever, corpus, jurisdiction, data, "
+        "tracking) and group.field=value. No substitute for a clinical decision.",
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks and debug messages")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
