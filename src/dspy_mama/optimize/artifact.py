@@ -105,11 +105,25 @@ def load_program(
         program.load_state(state)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DeclarationError(f"{where}: its state cannot be loaded ({error})") from error
-    unknown = {d: t for d, t in thresholds.items() if d not in DOMAINS or not isinstance(t, (int, float))}
-    if unknown:
-        raise DeclarationError(f"{where}: thresholds are not usable: {unknown}")
+    # Above a cut past 1, or beside NaN, no probability would be risky: every label would read as safe.
+    unusable = {d: t for d, t in thresholds.items() if d not in DOMAINS or not _is_share(t)}
+    if unusable:
+        raise DeclarationError(f"{where}: thresholds must lie in [0, 1] and name a domain: {unusable}")
     program.thresholds = thresholds
     return program.set_lms(lms) if lms else program
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _is_predictor(state: Any) -> bool:
+    """Tells whether a part of a state has the shape of a predictor's: a damaged file shows here, not in a call."""
+    if not isinstance(state, dict) or not isinstance(state.get("signature"), dict):
+        return False
+    demos = state.get("demos", [])
+    fields_are_list = isinstance(state["signature"].get("fields"), list)
+    return fields_are_list and isinstance(demos, list) and all(isinstance(demo, dict) for demo in demos)
 
 
 def _check_names(where: Path, program: RiskAuditor, state: Mapping[str, Any]) -> None:
@@ -123,6 +137,8 @@ def _check_names(where: Path, program: RiskAuditor, state: Mapping[str, Any]) ->
             "an ablated program loads only into the same ablation"
         )
     for name, predictor in wanted.items():
+        if not _is_predictor(state[name]):
+            raise DeclarationError(f"{where}: the state of {name} is damaged; save or compile the program again")
         fields = len(predictor.signature.dump_state()["fields"])
         if len(state[name]["signature"]["fields"]) != fields:
             raise DeclarationError(f"{where}: {name} was saved with other fields; compile it again with this version")

@@ -129,11 +129,14 @@ class RiskAuditor(dspy.Module):
         """Binds LMs to roles and returns the program.
 
         Raises:
-            DeclarationError: A role is unknown.
+            DeclarationError: A role is unknown, or what is given for it is no LM.
         """
         unknown = sorted(set(lms) - {*ROLES, "default"})
         if unknown:
             raise DeclarationError(f"unknown role(s) {unknown}; roles are {', '.join(ROLES)} and default")
+        for role, lm in lms.items():
+            if isinstance(lm, str):
+                raise DeclarationError(f"lms[{role!r}] is the name {lm!r}, not an LM: give dspy.LM({lm!r})")
         for _, predictor in self.named_predictors():
             if isinstance(predictor, StructuredPredict):
                 predictor.lm = lms.get(predictor.role, lms.get("default", predictor.lm))
