@@ -136,3 +136,15 @@ def test_flat_metrics_are_finite_numbers_with_bounds(records):
 def test_gold_that_contradicts_is_refused():
     with pytest.raises(DeclarationError, match="differ"):
         compare(labels_from_arrays([[1, 0, 0]], [[1, 0, 0]]), labels_from_arrays([[0, 0, 0]], [[1, 0, 0]]))
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_questions_asked_twice_are_one_unit_where_that_is_asked_for(records, method):
+    for number, record in enumerate(records):
+        record["question"] = f"question {number // 2}"
+    apart = score_phases(records, method=method)["final"]
+    together = score_phases(records, method=method, cluster_by_question=True)["final"]
+    assert (apart["units"], together["units"]) == (126, 63)
+    assert apart["average_macro_f1"] == together["average_macro_f1"]
+    assert apart["average_macro_f1_ci95"] != together["average_macro_f1_ci95"]
+    assert apart["method"] == method

@@ -141,3 +141,28 @@ def test_comparison_metrics_leave_out_what_has_no_interval():
     assert found["b-a/average_macro_f1_low"] == 0.0
     assert found["b-a/joint_accuracy"] is None
     assert comparison_metrics({}) == {}
+
+
+def test_a_second_run_of_the_same_settings_is_a_run_of_its_own(app, tmp_path):
+    for _ in range(2):
+        assert app("table3_systems", "table3", "system=baseline", *COMMON, "runtime.resume=false")[0] == 0
+    client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/mlruns/mlflow.db")
+    runs = client.search_runs([client.get_experiment_by_name("dspy_mama/sample").experiment_id])
+    assert len(runs) == 2
+    assert len({run.data.tags["run_folder"] for run in runs}) == 2
+    assert {run.data.tags["spec_hash"] for run in runs} == {runs[0].data.tags["spec_hash"]}
+    assert not any("mlflow.parentRunId" in run.data.tags for run in runs)
+
+
+def test_the_settings_choose_the_interval(app, tmp_path):
+    arguments = ("system=baseline", "data.limit=6", "runtime.progress=false", "tracking=none")
+    assert app("table3_systems", "table3", *arguments, "experiment.interval=bca")[0] == 0
+    (folder,) = (tmp_path / "mlruns" / "runs").iterdir()
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    assert summary["method"] == summary["final"]["method"] == "bca"
+    assert "BCa bootstrap over pairs" in (folder / "report.html").read_text(encoding="utf-8")
+    code, _, err = app(
+        "table3_systems", "table3", *arguments, "experiment.cluster_by_question=true", "tracking.store_text=false"
+    )
+    assert code == 2
+    assert "needs the questions" in err
