@@ -137,6 +137,25 @@ def test_a_run_that_is_not_tracked_names_no_mlflow_run(mama):
     assert document(out)["mlflow_run"] is None
 
 
+def test_a_key_that_a_server_repeats_is_shown_nowhere(workplace, capsys, monkeypatch):
+    from lm.chat_server import ChatServer, fault
+
+    monkeypatch.setenv("WARD_LM_KEY", "plain-words-0815")
+    server = ChatServer(lambda number, body: (401, {}, fault("Incorrect API key provided: plain-words-0815")))
+    try:
+        server_at = [f"lm.default.api_base={server.address}", "lm.default.api_key_env=WARD_LM_KEY"]
+        code = main(["evaluate", "--json", "lm=vllm", "system=baseline", "data.limit=1", *server_at])
+    finally:
+        server.close()
+    out, err = capsys.readouterr()
+    assert code == 2
+    assert "Incorrect API key" in err
+    assert "plain-words" not in out + err
+    files = [path for path in workplace.rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if b"plain-words" in path.read_bytes()]
+
+
 def test_errors_are_json_where_json_was_asked_for(workplace, capsys):
     assert main(["evaluate", "data=kqa", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["exit_code"] == 2

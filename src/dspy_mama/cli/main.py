@@ -14,6 +14,7 @@ from typing import Any
 
 from dspy_mama.cli.verbs import VERBS
 from dspy_mama.core.errors import DeclarationError, MamaError
+from dspy_mama.tracking.scrub import scrub_text
 
 BUG_HINT = "this is a fault of dspy_mama; run again with --debug and report what it prints"
 
@@ -39,6 +40,7 @@ def _parser(only: str | None = None) -> argparse.ArgumentParser:
 
 
 def _fail(message: str, code: int, as_json: bool) -> int:
+    message = scrub_text(message)  # a server's refusal may repeat the key, and this line may go to a log
     if as_json:
         print(json.dumps({"error": message, "exit_code": code}, ensure_ascii=False))
     print(f"mama: {message}", file=sys.stderr)

@@ -15,7 +15,9 @@ REDACTED: Final = "[redacted]"
 _MIN_SECRET: Final = 8
 """Shorter values (`true`, `x`, `dummy`) are placeholders; to blot them out would spoil ordinary text."""
 
-_SECRET_NAME = re.compile(r"API_?KEY|ACCESS_KEY|SECRET|PASSW(OR)?D|CREDENTIALS?$|TOKEN(?!S|IZ)", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"API_?KEY|ACCESS_KEY|(^|_)KEY$|SECRET|PASSW(OR)?D|CREDENTIALS?$|TOKEN(?!S|IZ)", re.IGNORECASE
+)
 
 _SECRET_FIELD = re.compile(
     r"(x-)?api[_-]?key|(proxy-)?authorization|(access|auth|bearer|refresh|id)[_-]token|(client[_-])?secret|password",
