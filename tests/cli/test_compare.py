@@ -83,7 +83,10 @@ def test_prediction_files_stand_beside_runs(runs, tmp_path, capsys):
         csv.writer(stream).writerows(
             [["id", *(f"{d}Risk" for d in DOMAINS)], *([r["id"], *(r["gold"][d] for d in DOMAINS)] for r in rows[:30])]
         )
-    found = document(capsys, runs[1], "mine.csv", "--gold", "mine.csv", "--out", "c.html", "--baseline", "mine")
+    assert main(["compare", runs[1], "mine.csv"]) == 2
+    assert "'medicalRisk' would be both gold label and prediction" in capsys.readouterr().err
+    (tmp_path / "gold.csv").write_bytes((tmp_path / "mine.csv").read_bytes())
+    found = document(capsys, runs[1], "mine.csv", "--gold", "gold.csv", "--out", "c.html", "--baseline", "mine")
     assert found["n"] == 30
     assert found["left_out"] == {"run-rag": 10, "mine": 0}
     assert found["systems"]["mine"]["joint_accuracy"]["correct"] == 30

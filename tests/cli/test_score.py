@@ -132,3 +132,9 @@ def test_scoring_loads_no_lm_and_no_framework(published):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_column_is_not_held_against_itself(published, capsys):
+    path = str(published["pred"])
+    assert main(["score", "--gold", path, "--pred", path]) == 2
+    assert "would be both gold label and prediction" in capsys.readouterr().err

@@ -56,10 +56,11 @@ def declared(pairs: Sequence[str]) -> dict[str, str]:
 def _run(given: argparse.Namespace) -> Outcome:
     from dspy_mama.reporting.evaluation import score
     from dspy_mama.scoring import join_predictions, score_notes
-    from dspy_mama.wiring.outside import cluster_texts, read_answers
+    from dspy_mama.wiring.outside import cluster_texts, read_answers, refuse_same_columns
 
     gold = read_answers(given.gold, "gold", columns=declared(given.gold_column), overrides=given.overrides)
     predictions = read_answers(given.pred, "predictions", columns=declared(given.pred_column), phase=given.phase)
+    refuse_same_columns(gold, predictions)
     joined = join_predictions(
         gold,
         predictions,

@@ -20,7 +20,13 @@ from dspy_mama.reporting.usage import usage_by_phase
 from dspy_mama.scoring import Labels, join_predictions, labels_from_records
 from dspy_mama.scoring.labels import LabelSource
 from dspy_mama.settings import TrackingSettings
-from dspy_mama.wiring.outside import cluster_texts, is_record_file, read_answers, read_record_file
+from dspy_mama.wiring.outside import (
+    cluster_texts,
+    is_record_file,
+    read_answers,
+    read_record_file,
+    refuse_same_columns,
+)
 
 PHASES: Final = ("initial", "verification", "consensus", "final")
 _PHASE = re.compile(rf"(.+)@({'|'.join(PHASES)})")
@@ -141,6 +147,7 @@ def _from_predictions(path: Path, reading: Reading, gold: Sequence[LabelFile]) -
     if not gold:
         gold = read_answers([str(path)], "gold", columns=reading.gold_columns)
     predictions = read_answers([str(path)], "predictions", columns=reading.pred_columns)
+    refuse_same_columns(gold, predictions)
     joined = join_predictions(
         gold,
         predictions,

@@ -127,6 +127,25 @@ def _data_set(name: str, overrides: Sequence[str]) -> LabelFile:
     )
 
 
+def refuse_same_columns(gold: Sequence[LabelFile], predictions: Sequence[LabelFile]) -> None:
+    """Refuses to hold a column against itself, which would score as perfect.
+
+    Raises:
+        DeclarationError: A column of a file would be both gold and prediction.
+    """
+    for own in gold:
+        for other in predictions:
+            if own.name != other.name:
+                continue
+            columns, said = own.facts.get("columns") or {}, other.facts.get("columns") or {}
+            same = [columns[domain] for domain in DOMAINS if domain in columns and columns[domain] == said.get(domain)]
+            if same:
+                raise DeclarationError(
+                    f"{own.name}: the column {same[0]!r} would be both gold label and prediction; give gold labels of "
+                    "another file (--gold), or name the columns (--gold-column medical=COLUMN, --pred-column ...)"
+                )
+
+
 def cluster_texts(gold: LabelFile, column: str | None) -> list[str] | None:
     """Returns the column of the gold file whose equal cells are resampled together.
 
