@@ -183,3 +183,20 @@ def test_what_a_person_decided_is_shown_beside_the_verdict_and_can_be_filtered(m
     assert [p["data-override"] for p in Page(page).all("details") if "data-override" in p] == ["0", "1"]
     assert 'name="override"' in page
     assert 'name="override"' not in render([plain])
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("What now?", "the question"),
+        ("Rest.", "the answer"),
+        ("What now?\nRest.", "question and answer"),
+        ("What now?\n<b>claim</b>", "What now?\n<b>claim</b>"),
+    ],
+)
+def test_a_pair_says_what_evidence_was_searched_with(make_record, query, shown):
+    said = dict.fromkeys(("initial", "verification"), (True, False, False))
+    record = make_record(1, (True, False, False), said) | {"question": "What now?", "answer": "Rest."}
+    record["phases"]["verification"]["legal"] |= {"query": query, "passages": [], "citations": []}
+    text = " ".join("".join(Page(render([record])).text).split())
+    assert f"Evidence searched with: {' '.join(shown.split())}. No passage was found." in text

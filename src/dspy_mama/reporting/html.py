@@ -103,6 +103,9 @@ def _facts(summary: Mapping[str, Any]) -> list[dict[str, str]]:
     return facts
 
 
+_QUERY_SHOWN: Final = 600
+"""Characters of a query in the report."""
+
 _GOLD: Final[dict[Any, str | None]] = {True: "risky", False: "safe", None: None}
 
 
@@ -131,6 +134,7 @@ def _pair(record: Record) -> dict[str, Any]:
         "wrong": [d for d in DOMAINS if gold[d] and verdicts[d] != "undetermined" and gold[d] != verdicts[d]],
         "probability": max((chance for chance in chances if chance is not None), default=-1),
         "steps": {domain: [_step(name, row.get(domain) or {}) for name, row in phases.items()] for domain in DOMAINS},
+        "asked": {domain: _asked(record, checks.get(domain) or {}) for domain in DOMAINS},
         "passages": {domain: _passages(checks.get(domain) or {}) for domain in DOMAINS},
         "invalid_citations": {d: (checks.get(d) or {}).get("invalid_citations") or 0 for d in DOMAINS},
     }
@@ -159,6 +163,16 @@ def web_address(url: Any) -> str | None:
     except ValueError:
         return None
     return str(url).strip() if parts.scheme in ("http", "https") and parts.netloc else None
+
+
+def _asked(record: Record, check: Mapping[str, Any]) -> str | None:
+    """Says what evidence was searched with; the question and the answer stand above and are not shown again."""
+    query = check.get("query")
+    if query is None:
+        return None
+    question, answer = record.get("question"), record.get("answer")
+    known = {question: "the question", answer: "the answer", f"{question}\n{answer}": "question and answer"}
+    return known.get(query) or (query if len(query) <= _QUERY_SHOWN else f"{query[:_QUERY_SHOWN]} …")
 
 
 def _passages(check: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from dspy_mama.core.cases import DOMAINS, Phase, QAPair
@@ -53,6 +54,22 @@ def identity(pair: QAPair, repeat: int, store_text: bool) -> dict[str, Any]:
         **(texts if store_text else {}),
         "gold": {domain: pair.gold.get(domain) for domain in DOMAINS},
     }
+
+
+def without_texts(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a record without question, answer and notes, also where evidence was searched with them.
+
+    A blank query still tells that there was a search.
+    """
+    kept = {name: value for name, value in record.items() if name not in TEXTS}
+    phases = kept.get("phases") or {}
+    if "verification" in phases:
+        checks = {
+            domain: {**check, "query": ""} if check.get("query") is not None else check
+            for domain, check in phases["verification"].items()
+        }
+        kept["phases"] = {**phases, "verification": checks}
+    return kept
 
 
 def failure_record(

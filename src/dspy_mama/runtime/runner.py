@@ -10,7 +10,7 @@ from typing import Any
 
 from dspy_mama.core.cases import Phase, QAPair
 from dspy_mama.core.errors import DeclarationError
-from dspy_mama.runtime.failures import TEXTS, describe, failure_record, identity, root_cause
+from dspy_mama.runtime.failures import describe, failure_record, identity, root_cause, without_texts
 from dspy_mama.runtime.interrupts import interrupts
 from dspy_mama.runtime.keys import pair_key
 from dspy_mama.runtime.progress import LineProgress, Progress
@@ -142,7 +142,7 @@ class _Run:
             )
         record["key"] = pair_key(pair, self._repeat)
         if not self._store_text:
-            record = {name: value for name, value in record.items() if name not in TEXTS}
+            record = without_texts(record)
         record.setdefault("seconds", round(time.monotonic() - started, 3))
         return record
 
