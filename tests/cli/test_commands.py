@@ -1,5 +1,8 @@
 import csv
 import json
+import os
+import signal
+import time
 
 import pytest
 
@@ -115,6 +118,40 @@ def test_labels_never_overwrite_the_pairs_they_come_from(mama, workplace):
     assert "overwrite" in err
     assert file.read_bytes() == before
     assert not mama.requests
+
+
+@pytest.mark.parametrize(("out", "said"), [("pairs.csv/labels.csv", "another place"), ("folder.csv", "is a folder")])
+def test_a_place_where_labels_cannot_go_is_found_before_a_token_is_spent(mama, workplace, out, said):
+    file = workplace / "pairs.csv"
+    file.write_text(f"id,question,answer\n1,Q?,{ANSWER}\n", encoding="utf-8")
+    (workplace / "folder.csv").mkdir()
+    code, _, err = mama("audit", str(file), "--out", str(workplace / out), "system=baseline")
+    assert code == 2
+    assert said in err
+    assert not mama.requests
+
+
+def test_evaluating_pairs_without_gold_is_refused_and_auditing_them_is_not(mama, workplace):
+    file = workplace / "pairs.csv"
+    file.write_text(f"id,question,answer\n1,Q?,{ANSWER}\n", encoding="utf-8")
+    code, _, err = mama("evaluate", "data=table", f"data.path={file}", "system=baseline")
+    assert code == 2
+    assert "mama audit" in err
+    assert not mama.requests
+    assert mama("audit", str(file), "system=baseline", "tracking=none")[0] == 0
+
+
+def test_two_interrupts_of_one_pair_are_said_in_one_line(mama):
+    def interrupts(request):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)  # signals that arrive together are one
+        os.kill(os.getpid(), signal.SIGINT)
+        return default_values(fields_of(request))
+
+    code, _, err = mama("audit", "--question", "Q?", "--answer", ANSWER, "system=baseline", script=interrupts)
+    assert code == 1
+    assert "mama: interrupted; the pair was not audited" in err
+    assert "fault of dspy_mama" not in err
 
 
 def test_a_store_that_mlflow_refuses_is_found_before_a_token_is_spent(mama):

@@ -40,6 +40,7 @@ def test_bad_usage_is_exit_code_2_and_one_clear_line(mama):
         (["--repeats", "1"], "at least 2"),
         (["--vary", "system.order_seed"], "--vary"),
         (["--vary", "system.order_seed=1,1"], "the same as"),
+        (["tracking=mlflow", "tracking.uri=file:./mlruns"], "migrate-filestore"),
         (["system=unknown", "--vary", "system.order_seed=1,2"], "baseline"),
     ):
         code, _, err = mama("stability", *SMALL, *arguments)

@@ -46,7 +46,7 @@ def test_without_gold_only_verdicts_are_shown(records):
         record["gold"] = None
     summary = summarise(records, resamples=10)
     titles = [table.title for table in run_tables(summary)]
-    assert titles == ["Verdicts (no gold labels: nothing is scored)", "Usage"]
+    assert titles == ["Verdicts (nothing to score: no verdict has a gold label)", "Usage"]
     assert "macro" not in printed(summary).lower()
 
 

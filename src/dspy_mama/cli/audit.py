@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Any, Final
 
 from dspy_mama.cli.verb import Outcome, Verb
 from dspy_mama.core.cases import DOMAINS, QAPair
-from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.errors import DeclarationError, ExecutionError
 from dspy_mama.wiring.compose import compose, quoted
 from dspy_mama.wiring.index import ensure_shipped_index
 from dspy_mama.wiring.study import run_study
@@ -48,6 +49,8 @@ def _one(given: argparse.Namespace, overrides: list[str]) -> Outcome:
     ensure_shipped_index(settings)
     pair = QAPair("pair", given.question, given.answer, source="command line")
     result = asyncio.run(run_study(settings, verb="audit", pairs=[pair]))
+    if result.run.interrupted:
+        raise ExecutionError("interrupted; the pair was not audited")
     record = result.records[0]
     if not given.json:
         _print(record, result.summary.get("label_banner"))
@@ -85,6 +88,9 @@ def _file(given: argparse.Namespace, file: Path, overrides: list[str]) -> Outcom
         raise DeclarationError(f"--out {target}: this is the file of pairs, which labels would overwrite; name another")
     if target.is_dir():
         raise DeclarationError(f"--out {target}: this is a folder; name a file in it")
+    # Found now, not when every label was paid for.
+    if target.parent.exists() and not (target.parent.is_dir() and os.access(target.parent, os.W_OK)):
+        raise DeclarationError(f"--out {target}: no file can be written to {target.parent}; name another place")
     settings = compose(["data=table", f"data.path={quoted(str(file))}", *overrides])
     ensure_shipped_index(settings)
     result = asyncio.run(run_study(settings, verb="audit", drop_faulty=given.skip_faulty))

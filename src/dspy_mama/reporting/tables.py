@@ -133,7 +133,7 @@ def _verdicts_table(summary: Mapping[str, Any]) -> Table:
         for domain in DOMAINS
     )
     header = ("Phase", "Domain", "Risky", "Safe", "Undetermined", "Unscored")
-    return Table("Verdicts (no gold labels: nothing is scored)", header, rows)
+    return Table("Verdicts (nothing to score: no verdict has a gold label)", header, rows)
 
 
 def overall_table(summary: Mapping[str, Any], first: str = "Phase") -> Table:

@@ -140,6 +140,7 @@ async def run_stability(named: Mapping[str, Settings], *, repeats: int, drop_fau
     """
     if repeats < 2:
         raise DeclarationError(f"--repeats {repeats}: stability needs at least 2; 3 or more is usual")
+    build_tracker(next(iter(named.values())))  # an address that MLflow refuses is found before the first token
     started = datetime.now(UTC)
     prepared = [_Setting(name, _independent(settings), repeats, drop_faulty) for name, settings in named.items()]
     runs = []

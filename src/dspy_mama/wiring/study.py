@@ -113,6 +113,11 @@ async def run_study(
         pairs, facts = loaded.pairs, loaded.facts
         for fault in loaded.faults:
             logger.warning("left out: %s", fault)
+    if verb == "evaluate" and not any(label is not None for pair in pairs for label in pair.gold.values()):
+        raise DeclarationError(
+            f"none of the {len(pairs)} pairs of data={settings.data.name} has a gold label: name the columns, such as "
+            "data.columns.medical=COLUMN, or take `mama audit` for pairs without gold"
+        )
     program = build_auditor_program(settings)
     spec = run_spec(settings, facts, program, verb)
     started = datetime.now(UTC)
