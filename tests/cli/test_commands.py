@@ -282,3 +282,15 @@ def test_no_text_is_kept_where_it_must_not_be(mama, workplace):
     record = json.loads((workplace / document(out)["folder"] / "records.jsonl").read_text(encoding="utf-8"))
     assert "question" not in record
     assert "answer" not in record
+
+
+def test_a_reader_that_closes_the_pipe_early_sees_no_traceback(workplace):
+    import subprocess
+    import sys
+
+    command = f"{sys.executable} -m dspy_mama.cli index search fever embedder=use --json retriever.path={workplace}/i"
+    subprocess.run(command.replace("search fever", "build"), shell=True, check=True, capture_output=True, timeout=200)
+    done = subprocess.run(f"{command} | head -c 10", shell=True, capture_output=True, text=True, timeout=200)
+    assert done.stdout == '{"medical"'
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr

@@ -70,6 +70,7 @@ def test_citations_are_passages_of_the_index(audited):
     folder, _, _, result = audited
     spec = json.loads((folder / result["folder"] / "spec.json").read_text(encoding="utf-8"))
     with open_store(RetrieverSettings(path=str(folder / "index")), spec["evidence"]["collection"]) as store:
+        assert store.exists()
         known = {passage.id for passage in store.load()[0]}
     for record in records_of(folder, result):
         for verdict in record["phases"]["verification"].values():

@@ -1,5 +1,5 @@
 """The `mama` command."""
 
-from dspy_mama.cli.main import main
+from dspy_mama.cli.main import main, run
 
-__all__ = ["main"]
+__all__ = ["main", "run"]

@@ -2,6 +2,6 @@
 
 import sys
 
-from dspy_mama.cli.main import main
+from dspy_mama.cli.main import run
 
-sys.exit(main())
+sys.exit(run())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -63,8 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _explain(given, error, 1)
     except KeyboardInterrupt:
         return _fail("interrupted; what is done is kept, and the same command goes on from there", 1, given.json)
-    except BrokenPipeError:
-        return 1
     except Exception as error:
         if given.debug:
             raise
@@ -72,6 +71,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code, document = outcome
     if given.json:
         print(json.dumps(document, ensure_ascii=False, allow_nan=False, default=str))
+    return code
+
+
+def run() -> int:
+    """Runs the command line; a reader that closes the pipe early, such as `head`, ends it quietly.
+
+    Python would complain once more when it flushes at exit: what is left goes nowhere.
+    """
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     return code
 
 
@@ -92,4 +105,4 @@ def _parse(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> 
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())
