@@ -1,6 +1,6 @@
-"""Runs every benchmark; each prints one JSON line. Nothing else should run beside them."""
+"""Runs every benchmark; each prints JSON lines. Nothing else should run beside them."""
 
-from tests.benchmark import bootstrap_speed, client_overhead, import_time, large_scoring, prefix_cache
+from tests.benchmark import bootstrap_speed, client_overhead, import_time, large_scoring, prefix_cache, retrieval_scale
 
-for bench in (import_time, bootstrap_speed, large_scoring, client_overhead, prefix_cache):
+for bench in (import_time, bootstrap_speed, large_scoring, client_overhead, prefix_cache, retrieval_scale):
     bench.main()
