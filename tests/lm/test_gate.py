@@ -145,3 +145,11 @@ def test_a_loop_that_was_closed_while_waiting_does_not_keep_the_slot():
 def test_copies_share_the_gate():
     gate = Gate(max_concurrency=1)
     assert copy.deepcopy({"gate": gate})["gate"] is gate
+
+
+async def test_a_server_that_asks_for_a_day_is_not_waited_for():
+    gate = Gate(retries=3, backoff=0.001)
+    with pytest.raises(CallFailedError) as caught:
+        await asyncio.wait_for(gate.run(failing(LMRateLimitError("later", retry_after=86_400))), 5)
+    assert caught.value.repeats == 0
+    assert await asyncio.wait_for(gate.run(ok), 5) == ("ok", 0)

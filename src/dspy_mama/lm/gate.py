@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 LONGEST_WAIT = 120.0
-"""Seconds: a longer Retry-After is cut to this, so that a run does not sleep for hours unseen."""
+"""Seconds: a server that asks for more is not waited for; the call fails, and a later start of the run asks again."""
 
 
 class CallFailedError(Exception):
@@ -75,6 +75,12 @@ class _Slots:
 def _grant(turn: asyncio.Future[None]) -> None:
     if not turn.done():
         turn.set_result(None)
+
+
+def _asked(error: Any) -> float:
+    """Returns the seconds that a server asks to wait, or -1 where it asks for none."""
+    asked = getattr(error, "retry_after", None)
+    return float(asked) if isinstance(asked, (int, float)) and asked >= 0 else -1.0
 
 
 class Gate:
@@ -149,7 +155,8 @@ class Gate:
             try:
                 return await call(), attempt
             except Exception as error:
-                if attempt == self.retries or not is_retryable_lm_error(error):
+                hopeless = not is_retryable_lm_error(error) or _asked(error) > LONGEST_WAIT
+                if attempt == self.retries or hopeless:
                     raise CallFailedError(error, attempt) from error
                 wait = self._wait(error, attempt)
                 if isinstance(error, LMRateLimitError):
@@ -158,8 +165,7 @@ class Gate:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _wait(self, error: Any, attempt: int) -> float:
-        asked = getattr(error, "retry_after", None)
         jitter = 1.0 + random.random() / 4  # only spreads waits; no result depends on it
-        if isinstance(asked, (int, float)) and asked >= 0:
-            return min(float(asked) * jitter, LONGEST_WAIT)
+        if (asked := _asked(error)) >= 0:
+            return min(asked * jitter, LONGEST_WAIT)
         return min(self._backoff * 2.0**attempt * jitter, LONGEST_WAIT)
