@@ -60,7 +60,8 @@ class Passage:
         collection: Kind of source: `law`, `ethics`, `guidance` or `encyclopedic`.
         section: Heading path of the chunk (such as `Article 17`), or "".
         accessed: ISO date on which the source was read, or "".
-        score: Cosine similarity to the query in [-1, 1], or None before a search.
+        score: What the search ranks by: cosine similarity in [-1, 1] for dense search, BM25 for lexical search, the
+            weighted sum or reciprocal rank of both for hybrid search; None before a search.
     """
 
     id: str
