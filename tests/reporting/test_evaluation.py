@@ -37,6 +37,18 @@ def test_score_prints_the_published_figures_in_the_documented_shape():
     json.dumps(found, allow_nan=False)
 
 
+def test_intervals_do_not_depend_on_which_pair_finished_first(records):
+    shuffled = list(records)
+    np.random.default_rng(5).shuffle(shuffled)
+    first, second = (score_phases(rows, seed=2, resamples=100) for rows in (records, shuffled))
+    for phase, own in first["phases"].items():
+        assert second["phases"][phase]["average_macro_f1_ci95"] == own["average_macro_f1_ci95"]
+        for domain, values in own["domains"].items():
+            for metric, limits in values["ci95"].items():
+                assert second["phases"][phase]["domains"][domain]["ci95"][metric] == pytest.approx(limits, abs=1e-9)
+    assert second["deltas"] == first["deltas"]
+
+
 def test_the_same_seed_gives_the_same_numbers_and_another_one_others(records):
     assert score_phases(records, seed=1) == score_phases(records, seed=1)
     assert score_phases(records, seed=1)["deltas"] != score_phases(records, seed=2)["deltas"]

@@ -79,6 +79,7 @@ def score_systems(
     Returns:
         `systems`: name -> score with `ci95`, and `deltas`: `first->second` -> differences.
     """
+    systems = _in_one_order(systems)
     codes = {name: labels.codes() for name, labels in systems.items()}
     blocks: list[Codes] = list(codes.values())
     places = {name: position * WIDTH for position, name in enumerate(systems)}
@@ -98,6 +99,18 @@ def score_systems(
         for (first, second), start in zip(pairs, starts, strict=True)
     }
     return {"systems": scores, "deltas": deltas}
+
+
+def _in_one_order(systems: Mapping[str, Labels]) -> dict[str, Labels]:
+    """Sorts the rows by id: intervals depend neither on which pair finished first nor on how a file is sorted."""
+    first = next(iter(systems.values()), None)
+    if first is None:
+        return {}
+    keys = [(len(name), name, repeat) for name, repeat in zip(first.ids, first.repeats.tolist(), strict=True)]
+    index = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
+    if (np.diff(index) > 0).all():
+        return dict(systems)
+    return {name: labels.rows(index) for name, labels in systems.items()}
 
 
 def _place(
