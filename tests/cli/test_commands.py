@@ -1,12 +1,14 @@
 import csv
 import json
 import os
+import re
 import signal
 import time
 
 import pytest
 
 from dspy_mama.cli import main
+from dspy_mama.tracking import RunStore
 from scripted import default_values, fields_of
 
 ANSWER = "Please see a physician if the cough lasts longer than three weeks."
@@ -26,6 +28,19 @@ def test_demo_prints_the_three_phases_and_names_run_and_report(mama, workplace):
     (run,) = (workplace / "mlruns" / "runs").iterdir()
     names = {file.name for file in run.iterdir()}
     assert {"spec.json", "records.jsonl", "summary.json", "program.json", "manifest.json", "report.html"} <= names
+
+
+def test_the_report_lists_pairs_in_the_order_of_the_data_whichever_finished_first(mama, workplace, monkeypatch):
+    def ids(page):
+        return re.findall(r'class="id">([^<]+)<', page)
+
+    finished = RunStore.records
+    assert mama("evaluate", "data.limit=4", "tracking=none", "tracking.root=a")[0] == 0
+    monkeypatch.setattr(RunStore, "records", lambda store: finished(store)[::-1])
+    assert mama("evaluate", "data.limit=4", "tracking=none", "tracking.root=b")[0] == 0
+    first, second = (ids(next((workplace / root).glob("runs/*/report.html")).read_text()) for root in "ab")
+    assert len(first) == 4
+    assert first == second
 
 
 def test_evaluate_prints_one_json_document_with_every_phase(mama):

@@ -219,3 +219,11 @@ def test_one_rater_has_no_agreement_and_suggestions_are_compared_apart(cases, tm
     assert summary["suggestion"]["mean_difference"] == 0.5
     assert summary["groups"]["medical/false_positive"]["mean"] == 2
     assert summary["items"][0]["suggested"] == 3
+
+
+def test_groups_stand_by_domain_however_the_errors_are_sorted(cases, sheet, tmp_path):
+    file = fill(sheet, tmp_path / "one.csv", [(str(level), "why") for level in (1, 2, 3, 4, 5, 1)], "n1")
+    summary = summarise_ratings(read_ratings([file], cases), cases[::-1])
+    places = [(("medical", "ethical", "legal").index(name.split("/")[0]), name) for name in summary["groups"]]
+    assert len(places) > 1
+    assert places == sorted(places)

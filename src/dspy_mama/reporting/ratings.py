@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from dspy_mama.core import DeclarationError
+from dspy_mama.core import DOMAINS, DeclarationError
 from dspy_mama.core.errors import DataError, Fault
 from dspy_mama.datasets.cells import is_blank, shorten
 from dspy_mama.datasets.tables import Table, read_tables
@@ -170,7 +170,7 @@ def summarise_ratings(found: Ratings, cases: Sequence[ErrorCase]) -> dict[str, A
         by_item.setdefault(rating.item, []).append(rating)
     rated = [case for case in cases if case.item in by_item]
     groups: dict[str, Any] = {}
-    for case in rated:
+    for case in sorted(rated, key=lambda case: (DOMAINS.index(case.domain), case.kind)):
         groups.setdefault(f"{case.domain}/{case.kind}", []).append(by_item[case.item])
     return {
         "raters": raters,

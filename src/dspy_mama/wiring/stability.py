@@ -213,7 +213,8 @@ class _Setting:
         options = bootstrap_of(to_mapping(self.settings.experiment))
         summary = add_stability(summarise(records, **options), records)
         with RunStore.resume(self._folder) as store:
-            write_facts(self.settings, self._program, store, store.load("spec"), self._loaded.facts, started, summary)
+            spec, facts = store.load("spec"), self._loaded.facts
+            write_facts(self.settings, self._program, store, spec, facts, started, summary, records)
             if not (run.failed and run.unscored.exceeded):
                 store.write("summary", summary)
         return replace(run, summary=summary)

@@ -130,7 +130,7 @@ async def run_study(
                 store.folder, {}, unscored, result, resumed=result.skipped, requests=served_requests(program)
             )
         summary = summarise(records, **bootstrap_of(to_mapping(settings.experiment)))
-        write_facts(settings, program, store, spec, facts, started, summary)
+        write_facts(settings, program, store, spec, facts, started, summary, records)
         # A run is complete when all five files are there. One that fails for want of a server is not: the same
         # command goes on from it, asks again for the pairs that failed, and repeats no other.
         if not (result.failed and unscored.exceeded):
@@ -192,6 +192,7 @@ def write_facts(
     facts: dict[str, Any],
     started: datetime,
     summary: dict[str, Any],
+    records: Sequence[dict[str, Any]],
 ) -> None:
     """Writes program, manifest, figures and report of a run; its summary is left for the caller to write last."""
     files = [settings.data.path] if settings.data.path else []
@@ -205,7 +206,7 @@ def write_facts(
         prompts=prompt_hashes(program),
     )
     store.write("manifest", {**manifest, "data_facts": facts})
-    write_pictures(store.folder, store.records(), summary, store.load("spec"))
+    write_pictures(store.folder, records, summary, store.load("spec"))
 
 
 def write_pictures(
