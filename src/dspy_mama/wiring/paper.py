@@ -23,15 +23,22 @@ STUDIES: Final = ("table3", "ablation")
 
 def runs_for(settings: Settings) -> Facts:
     """Returns the newest complete run of every system and ablation on the settings' data with the settings' LM."""
-    data = json.loads(json.dumps(to_mapping(settings.data)))
+    data = _data(json.loads(json.dumps(to_mapping(settings.data))))
     folders = sorted(folder for folder in Path(settings.tracking.root, "runs").glob("*") if is_complete(folder))
-    kept = [f for f in folders if (spec := _spec(f)).get("data") == data and _name(spec, "lm") == settings.lm.name]
+    specs = {folder: _spec(folder) for folder in folders}
+    kept = [f for f, s in specs.items() if _data(s.get("data")) == data and _name(s, "lm") == settings.lm.name]
     return by_setting(kept)
 
 
 def by_setting(folders: Iterable[Path]) -> Facts:
     """Returns run folders by system and ablation, the last one of each."""
     return {(_name(spec, "system"), _name(spec, "ablation")): f for f in folders if (spec := _spec(f))}
+
+
+def _data(own: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the data settings with the path made absolute: a file may be named in more than one way."""
+    own = own or {}
+    return {**own, "path": str(Path(own["path"]).resolve())} if own.get("path") else dict(own)
 
 
 def _spec(folder: Path) -> dict[str, Any]:
