@@ -117,6 +117,13 @@ def test_a_run_that_fails_leaves_the_others_to_go_on_and_is_named_at_the_end(app
     assert "sweep: ablation=full failed (exit code 3)" in err
 
 
+def test_an_argument_that_is_none_is_one_clear_line(app, capsys):
+    with pytest.raises(SystemExit) as end:
+        app("paper_tables", "default", "mlruns/runs/one")
+    assert end.value.code == 2
+    assert "group=choice" in capsys.readouterr().err
+
+
 def test_paper_tables_take_the_newest_runs_on_the_same_data(app):
     assert app("table3_systems", "table3", "system=baseline", *COMMON, "tracking=none")[0] == 0
     code, out, _ = app("paper_tables", "default", "data.limit=4")

@@ -16,12 +16,20 @@ from dspy_mama.wiring.sweep import PARENT_TAG, Job, note_job, open_parent, sweep
 
 
 def experiment_arguments(name: str) -> None:
-    """Prepares `sys.argv` for Hydra: names the experiment and lets any field be set, as the `mama` command does."""
+    """Prepares `sys.argv` for Hydra: names the experiment and lets any field be set, as the `mama` command does.
+
+    Raises:
+        SystemExit: An argument is not understood (2).
+    """
     options = [part for part in sys.argv[1:] if part.startswith("-")]
     overrides = [part for part in sys.argv[1:] if not part.startswith("-")]
     if not any(part.startswith("experiment=") for part in overrides):
         overrides.insert(0, f"experiment={name}")
-    sys.argv[1:] = [*options, *hydra_overrides(overrides)]
+    try:
+        sys.argv[1:] = [*options, *hydra_overrides(overrides)]
+    except MamaError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        raise SystemExit(2) from None
 
 
 def run_experiment(config: Any, *, varied: str) -> float | None:
