@@ -26,6 +26,7 @@ from dspy.lm15 import (
 )
 
 from dspy_mama.core.errors import DeclarationError, MamaError
+from dspy_mama.lm.engine_state import SettingsState
 from dspy_mama.lm.llama import EXTRA, Endpoint
 from dspy_mama.lm.model_file import MODEL_SHA256, resolve_model, sha256_of
 from dspy_mama.lm.server import EmbeddedServer, shared_server
@@ -60,7 +61,7 @@ _PARAMS: Final = frozenset(
 
 
 @dataclass(frozen=True)
-class _Engine:
+class _Engine(SettingsState):
     """What the synchronous and the asynchronous engine share. Its state names the model, never a port or key.
 
     Attributes:
@@ -105,23 +106,6 @@ class _Engine:
     def request_count(self) -> int:
         """Requests that the server has answered in this process."""
         return self.server.request_count
-
-    def dump_state(self) -> dict[str, Any]:
-        """Returns the settings as plain data."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    @classmethod
-    def load_state(cls, state: dict[str, Any]) -> _Engine:
-        """Returns the engine with these settings."""
-        return cls(**state)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Engine:
-        """Returns itself: copies of an LM share its server."""
-        return self
-
-    def __reduce__(self) -> tuple[Any, tuple[dict[str, Any]]]:
-        """Travels to other processes as settings."""
-        return (type(self).load_state, (self.dump_state(),))
 
     @cached_property
     def _clients(self) -> dict[Any, tuple[Endpoint, Any]]:

@@ -26,6 +26,7 @@ from dspy.lm15 import (
     Response,
 )
 
+from dspy_mama.lm.engine_state import SettingsState
 from dspy_mama.lm.token_probability import is_label_piece
 
 PROVIDER = "served"
@@ -84,7 +85,7 @@ class _AsyncFoldingChat(AsyncOpenAIChatLM):
 
 
 @dataclass(frozen=True)
-class _Engine:
+class _Engine(SettingsState):
     """What both engines share. Its state names the address and the variable of the key, never the key.
 
     Attributes:
@@ -120,19 +121,6 @@ class _Engine:
             | ({"response_format"} if self.schema else set())
             | ({"logprobs", "top_logprobs"} if self.logprobs else set())
         )
-
-    def dump_state(self) -> dict[str, Any]:
-        """Returns the settings as plain data."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-    @classmethod
-    def load_state(cls, state: dict[str, Any]) -> _Engine:
-        """Returns the engine with these settings."""
-        return cls(**state)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Engine:
-        """Returns itself: copies of an LM share its connections."""
-        return self
 
     @cached_property
     def _clients(self) -> dict[Any, Any]:
