@@ -24,7 +24,7 @@ def test_a_run_without_verdicts_does_not_pass():
     found = check_unscored([], 1.0)
 
     assert (found.rate, found.exceeded) == (None, True)
-    assert str(found) == "no verdicts at all: nothing was audited"
+    assert str(found) == "no outcomes at all: nothing was done"
 
 
 def test_only_the_final_phase_counts():

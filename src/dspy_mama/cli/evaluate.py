@@ -11,7 +11,8 @@ from dspy_mama.cli.verb import Outcome, Verb, no_arguments
 from dspy_mama.settings import Settings
 from dspy_mama.wiring.compose import compose
 from dspy_mama.wiring.index import ensure_shipped_index
-from dspy_mama.wiring.study import StudyResult, run_study
+from dspy_mama.wiring.lifecycle import StudyResult
+from dspy_mama.wiring.study import run_study
 
 DEMO_IDS: Final = ("s7", "s22", "s34")
 """Pairs of the demonstration: enough to fill every table, few enough for two minutes on two cores."""

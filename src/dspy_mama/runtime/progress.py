@@ -20,15 +20,17 @@ class Tally:
     """What is known about a run so far.
 
     Attributes:
-        total: Pairs of the run, or None where it is not known beforehand.
-        done: Pairs audited now, failed ones among them.
-        skipped: Pairs that were finished before.
-        unscored: Final verdicts without a value.
+        total: Items of the run, or None where it is not known beforehand.
+        noun: What an item is called.
+        done: Items done now, failed ones among them.
+        skipped: Items that were finished before.
+        unscored: Final outcomes without a value.
         cost: Money spent so far as far as it is known.
         cost_unknown: Whether some calls had no known price.
     """
 
     total: int | None = None
+    noun: str = "pair"
     done: int = 0
     skipped: int = 0
     unscored: int = 0
@@ -54,7 +56,7 @@ class Tally:
         """
         seconds = max((time.monotonic() if now is None else now) - self.started, 1e-9)
         rate = self.done / seconds
-        parts = [f"{rate * 60:.1f} pairs/min" if self.done else "- pairs/min"]
+        parts = [f"{rate * 60:.1f} {self.noun}s/min" if self.done else f"- {self.noun}s/min"]
         if self.total is not None and self.done:
             parts.append(f"{_duration((self.total - self.done - self.skipped) / rate)} left")
         parts.append(self._cost())
@@ -77,10 +79,10 @@ class Progress(Protocol):
     """Watches a run; called from the event loop's thread only."""
 
     def start(self, total: int | None) -> None:
-        """Begins; `total` is None where the number of pairs is not known."""
+        """Begins; `total` is None where the number of items is not known."""
 
     def skip(self) -> None:
-        """A pair was finished before."""
+        """An item was finished before."""
 
     def add(self, record: Mapping[str, Any]) -> None:
         """A record was written."""
@@ -96,9 +98,14 @@ class LineProgress:
     """Writes a line about every tenth of a run or every 30 seconds; with `quiet`, messages alone."""
 
     def __init__(
-        self, stream: IO[str] | None = None, quiet: bool = False, clock: Callable[[], float] = time.monotonic
+        self,
+        stream: IO[str] | None = None,
+        quiet: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        words: tuple[str, str] = ("audited", "pair"),
     ) -> None:
-        """Takes where to write (None = stderr) and a monotonic clock in seconds."""
+        """Takes where to write (None = stderr), a monotonic clock in seconds, and what is done to what."""
+        self._verb, self._noun = words
         self._stream = stream or sys.stderr
         self._quiet = quiet
         self._clock = clock
@@ -108,11 +115,11 @@ class LineProgress:
     def start(self, total: int | None) -> None:
         """Begins."""
         now = self._clock()
-        self._tally = Tally(total=total, started=now)
+        self._tally = Tally(total=total, noun=self._noun, started=now)
         self._line_at = (0, now)
 
     def skip(self) -> None:
-        """A pair was finished before."""
+        """An item was finished before."""
         self._tally.skipped += 1
 
     def add(self, record: Mapping[str, Any]) -> None:
@@ -139,26 +146,27 @@ class LineProgress:
         if not self._quiet:
             position = self._tally.done + self._tally.skipped
             of = f"/{self._tally.total}" if self._tally.total is not None else ""
-            self.say(f"audited {position}{of}: {self._tally.describe(self._clock())}")
+            self.say(f"{self._verb} {position}{of}: {self._tally.describe(self._clock())}")
 
 
 class BarProgress:
     """Draws a bar with rate, time left, cost and unscored count."""
 
-    def __init__(self, stream: IO[str] | None = None) -> None:
-        """Takes the terminal to draw on; None = stderr."""
+    def __init__(self, stream: IO[str] | None = None, words: tuple[str, str] = ("audited", "pair")) -> None:
+        """Takes the terminal to draw on (None = stderr), and what is done to what."""
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as Bar
 
-        columns = (TextColumn("auditing"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[facts]}"))
+        columns = (TextColumn(words[0]), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[facts]}"))
         self._bar = Bar(*columns, console=Console(file=stream or sys.stderr))
-        self._tally = Tally()
-        self._task = self._bar.add_task("audit", total=None, facts="", start=False)
+        self._noun = words[1]
+        self._tally = Tally(noun=self._noun)
+        self._task = self._bar.add_task(words[0], total=None, facts="", start=False)
 
     def start(self, total: int | None) -> None:
         """Begins to draw."""
-        self._tally = Tally(total=total)
+        self._tally = Tally(total=total, noun=self._noun)
         self._bar.update(self._task, total=total)
         self._bar.start_task(self._task)
         self._bar.start()
@@ -182,14 +190,17 @@ class BarProgress:
         self._bar.stop()
 
 
-def make_progress(wanted: bool, stream: IO[str] | None = None) -> Progress:
+def make_progress(
+    wanted: bool, stream: IO[str] | None = None, words: tuple[str, str] = ("audited", "pair")
+) -> Progress:
     """Returns what fits the stream: a bar on a terminal, lines elsewhere, messages alone where it is not wanted.
 
     Args:
         wanted: `runtime.progress`.
         stream: Where to write; None = stderr.
+        words: What is done to what, such as `("audited", "pair")`.
     """
     target = stream or sys.stderr
     if wanted and target.isatty():
-        return BarProgress(target)
-    return LineProgress(target, quiet=not wanted)
+        return BarProgress(target, words)
+    return LineProgress(target, quiet=not wanted, words=words)

@@ -12,10 +12,10 @@ class RunResult:
     """How a run ended.
 
     Attributes:
-        done: Pairs recorded with at least one verdict that did not fail on infrastructure.
-        skipped: Pairs that were finished before, or stand twice in the data.
-        failed: Pairs recorded as failed on infrastructure; a resumed run tries them again.
-        interrupted: Whether a signal ended it before all pairs were taken.
+        done: Items recorded with at least one outcome that did not fail on infrastructure.
+        skipped: Items that were finished before, or stand twice in the data.
+        failed: Items recorded as failed on infrastructure; a resumed run tries them again.
+        interrupted: Whether a signal ended it before all items were taken.
         seconds: Wall time.
     """
 
@@ -27,22 +27,23 @@ class RunResult:
 
 
 class TooManyFailuresError(MamaError):
-    """Pair after pair failed on infrastructure: going on would only burn time.
+    """Item after item failed on infrastructure: going on would only burn time.
 
     Attributes:
         result: What was done until then; it is kept.
     """
 
-    def __init__(self, failures: int, last: str, result: RunResult) -> None:
+    def __init__(self, failures: int, last: str, result: RunResult, noun: str = "pair") -> None:
         """Builds the message.
 
         Args:
-            failures: Pairs that failed in a row.
+            failures: Items that failed in a row.
             last: Error of the last one.
             result: What was done until then.
+            noun: What an item is called.
         """
         super().__init__(
-            f"{failures} pairs failed one after the other (runtime.max_failures_in_row), the last with: {last}. "
+            f"{failures} {noun}s failed one after the other (runtime.max_failures_in_row), the last with: {last}. "
             "What was done is kept: mend the cause and run the same command again"
         )
         self.result = result

@@ -1,4 +1,4 @@
-"""Pairs in, records out: bounded, resumable, and nothing that was done is lost."""
+"""Items in, records out: bounded, resumable, and nothing that was done is lost."""
 
 from __future__ import annotations
 
@@ -6,75 +6,103 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from dspy_mama.core.cases import Phase, QAPair
 from dspy_mama.core.errors import DeclarationError
-from dspy_mama.runtime.failures import describe, failure_record, identity, root_cause, without_texts
+from dspy_mama.runtime.failures import describe, root_cause
 from dspy_mama.runtime.interrupts import interrupts
-from dspy_mama.runtime.keys import pair_key
+from dspy_mama.runtime.items import ItemKind, PairKind
 from dspy_mama.runtime.progress import LineProgress, Progress
 from dspy_mama.runtime.result import RunResult, TooManyFailuresError
 from dspy_mama.settings import RuntimeSettings
 from dspy_mama.tracking import RunStore, is_finished
 
 Record = dict[str, Any]
-Audit = Callable[[QAPair], Awaitable[Record]]
+Item = TypeVar("Item")
+Work = Callable[[Item], Awaitable[Record]]
 
 
 async def run_pairs(
     pairs: Iterable[QAPair],
-    audit: Audit,
+    audit: Work[QAPair],
     store: RunStore,
     settings: RuntimeSettings,
     *,
-    repeat: int = 0,
     final_phase: Phase = "consensus",
-    store_text: bool = True,
-    progress: Progress | None = None,
-    on_record: Callable[[Mapping[str, Any]], None] | None = None,
+    **options: Any,
 ) -> RunResult:
-    """Audits the pairs that the store does not hold yet and appends each record as soon as it is there.
-
-    An error of one pair is recorded as `infra` and the run goes on. SIGINT and SIGTERM stop it: the first lets the
-    pairs in flight finish, the second cancels them.
+    """Audits the pairs that the store does not hold yet: `run_items` for pairs of question and answer.
 
     Args:
         pairs: Pairs to audit; read as they are needed.
-        audit: Audits one pair and returns its record; `id`, `key`, `repeat` and the like are filled in here.
+        audit: Audits one pair and returns its record.
         store: The run, open for writing.
         settings: Concurrency and the limit of failures in a row.
-        repeat: 0-based index where the same pairs are audited several times.
         final_phase: Phase whose verdicts count in this run, for the records of failed pairs.
-        store_text: Keep questions and answers in the records.
-        progress: Told of every record; None = messages on stderr alone.
-        on_record: Called with each record in a thread, after it is on disk (to trace it).
+        **options: `repeat`, `store_text`, `progress` and `on_record`, as in `run_items`.
 
     Raises:
         DeclarationError: A pair showed that the run is set up wrongly; records so far are kept.
         TooManyFailuresError: `settings.max_failures_in_row` pairs failed one after the other.
         ExecutionError: A record could not be written.
     """
-    run = _Run(audit, store, settings, repeat, final_phase, store_text, progress or LineProgress(quiet=True), on_record)
-    return await run.execute(pairs)
+    return await run_items(pairs, audit, store, settings, kind=PairKind(final_phase), **options)
+
+
+async def run_items(
+    items: Iterable[Item],
+    work: Work[Item],
+    store: RunStore,
+    settings: RuntimeSettings,
+    *,
+    kind: ItemKind[Item],
+    repeat: int = 0,
+    store_text: bool = True,
+    progress: Progress | None = None,
+    on_record: Callable[[Mapping[str, Any]], None] | None = None,
+) -> RunResult:
+    """Does the work for the items that the store does not hold yet and appends each record as soon as it is there.
+
+    An error of one item is recorded as `infra` and the run goes on. SIGINT and SIGTERM stop it: the first lets the
+    items in flight finish, the second cancels them.
+
+    Args:
+        items: What to work on; read as they are needed.
+        work: Works on one item and returns its record; `id`, `key`, `repeat` and the like are filled in here.
+        store: The run, open for writing.
+        settings: Concurrency and the limit of failures in a row.
+        kind: How items are known and what their failures look like.
+        repeat: 0-based index where the same items are worked on several times.
+        store_text: Keep the texts of patients and chatbots in the records.
+        progress: Told of every record; None = messages on stderr alone.
+        on_record: Called with each record in a thread, after it is on disk (to trace it).
+
+    Raises:
+        DeclarationError: An item showed that the run is set up wrongly; records so far are kept.
+        TooManyFailuresError: `settings.max_failures_in_row` items failed one after the other.
+        ExecutionError: A record could not be written.
+    """
+    run = _Run(work, store, settings, kind, repeat, store_text, progress or LineProgress(quiet=True), on_record)
+    return await run.execute(items)
 
 
 class _Run:
-    """State of one call: workers take pairs, one writer appends, one observer tells others."""
+    """State of one call: workers take items, one writer appends, one observer tells others."""
 
     def __init__(
         self,
-        audit: Audit,
+        work: Work[Any],
         store: RunStore,
         settings: RuntimeSettings,
+        kind: ItemKind[Any],
         repeat: int,
-        final_phase: Phase,
         store_text: bool,
         progress: Progress,
         on_record: Callable[[Mapping[str, Any]], None] | None,
     ) -> None:
-        self._audit, self._store, self._settings = audit, store, settings
-        self._repeat, self._final_phase, self._store_text = repeat, final_phase, store_text
+        self._do, self._store, self._settings = work, store, settings
+        self._kind, self._repeat, self._store_text = kind, repeat, store_text
         self._progress, self._on_record = progress, on_record
         self._records: asyncio.Queue[Record | None] = asyncio.Queue()
         self._written: asyncio.Queue[Record | None] = asyncio.Queue()
@@ -85,9 +113,9 @@ class _Run:
         self._last_failure = ""
         self._stopping = self._interrupted = self._gave_up = False
 
-    async def execute(self, pairs: Iterable[QAPair]) -> RunResult:
-        self._progress.start(len(pairs) if isinstance(pairs, Sized) else None)
-        todo = self._todo(pairs, await asyncio.to_thread(self._store.finished_keys))
+    async def execute(self, items: Iterable[Any]) -> RunResult:
+        self._progress.start(len(items) if isinstance(items, Sized) else None)
+        todo = self._todo(items, await asyncio.to_thread(self._store.finished_keys))
         writer = asyncio.create_task(self._write())
         self._observer = asyncio.create_task(self._observe())
         with interrupts(self._stop_softly, self._cancel_now):
@@ -99,50 +127,48 @@ class _Run:
                 await self._drain(writer)
         result = self._result()
         if self._gave_up:
-            raise TooManyFailuresError(self._failures_in_row, self._last_failure, result)
+            raise TooManyFailuresError(self._failures_in_row, self._last_failure, result, self._kind.noun)
         return result
 
     def _result(self) -> RunResult:
         seconds = time.monotonic() - self._started
         return RunResult(self._done, self._skipped, self._failed, self._interrupted, seconds)
 
-    def _is_cut_short(self, todo: Iterator[QAPair]) -> bool:
+    def _is_cut_short(self, todo: Iterator[Any]) -> bool:
         return any(worker.cancelled() for worker in self._workers) or next(todo, None) is not None
 
-    def _todo(self, pairs: Iterable[QAPair], finished: set[str]) -> Iterator[QAPair]:
-        for pair in pairs:
-            key = pair_key(pair, self._repeat)
+    def _todo(self, items: Iterable[Any], finished: set[str]) -> Iterator[Any]:
+        for item in items:
+            key = self._kind.key(item, self._repeat)
             if key in finished:
                 self._skipped += 1
                 self._progress.skip()
             else:
                 finished.add(key)
-                yield pair
+                yield item
 
-    async def _work(self, todo: Iterator[QAPair]) -> None:
-        while not self._stopping and (pair := next(todo, None)) is not None:
+    async def _work(self, todo: Iterator[Any]) -> None:
+        while not self._stopping and (item := next(todo, None)) is not None:
             self._in_flight += 1
             try:
-                record = await self._one(pair)
+                record = await self._one(item)
             finally:
                 self._in_flight -= 1
             self._count(record)
             self._records.put_nowait(record)
 
-    async def _one(self, pair: QAPair) -> Record:
+    async def _one(self, item: Any) -> Record:
         started = time.monotonic()
         try:
-            record = {**identity(pair, self._repeat, self._store_text), **await self._audit(pair)}
-            is_finished(record)  # a record of the wrong shape is an error of the set-up, found at the first pair
+            record = {**self._kind.identity(item, self._repeat, self._store_text), **await self._do(item)}
+            is_finished(record)  # a record of the wrong shape is an error of the set-up, found at the first item
         except Exception as error:
             if isinstance(cause := root_cause(error), DeclarationError):
                 raise cause from error
-            record = failure_record(
-                pair, cause, repeat=self._repeat, final_phase=self._final_phase, store_text=self._store_text
-            )
-        record["key"] = pair_key(pair, self._repeat)
+            record = self._kind.failed(item, cause, self._repeat, self._store_text)
+        record["key"] = self._kind.key(item, self._repeat)
         if not self._store_text:
-            record = without_texts(record)
+            record = self._kind.without_texts(record)
         record.setdefault("seconds", round(time.monotonic() - started, 3))
         return record
 
@@ -207,8 +233,8 @@ class _Run:
     def _stop_softly(self) -> None:
         self._stopping = self._interrupted = True
         self._progress.say(
-            f"Stopping: {self._in_flight} pair(s) in flight will be finished. Interrupt again to cancel them. "
-            "What is done is kept; the same command goes on from here."
+            f"Stopping: {self._in_flight} {self._kind.noun}(s) in flight will be finished. Interrupt again to cancel "
+            "them. What is done is kept; the same command goes on from here."
         )
 
     def _cancel_now(self) -> None:
@@ -225,5 +251,7 @@ class _Run:
 
 
 def _error_of(record: Mapping[str, Any]) -> str:
-    verdicts = record["phases"][record["final_phase"]].values()
-    return next((str(verdict["error"]) for verdict in verdicts if verdict.get("error")), "")
+    if record.get("error"):
+        return str(record["error"])
+    verdicts = (record.get("phases") or {}).get(record.get("final_phase")) or {}
+    return next((str(verdict["error"]) for verdict in verdicts.values() if verdict.get("error")), "")

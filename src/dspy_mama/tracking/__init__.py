@@ -1,6 +1,7 @@
 """What a run leaves behind: its folder of five files, its manifest, and its entry in MLflow."""
 
 from dspy_mama.tracking.manifest import build_manifest, data_hashes, package_versions
+from dspy_mama.tracking.mlflow_traces import TraceLayout, TraceStep, TraceTree
 from dspy_mama.tracking.mlflow_tracker import MlflowTracker
 from dspy_mama.tracking.null_tracker import NullTracker
 from dspy_mama.tracking.records import RecordFile, final_outcomes, is_finished, read_records
@@ -14,6 +15,9 @@ __all__ = [
     "NullTracker",
     "RecordFile",
     "RunStore",
+    "TraceLayout",
+    "TraceStep",
+    "TraceTree",
     "build_manifest",
     "data_hashes",
     "final_outcomes",

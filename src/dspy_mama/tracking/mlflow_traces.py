@@ -1,4 +1,4 @@
-"""A finished record as an MLflow trace: one root span for the pair, one span under it for each phase.
+"""A finished record as an MLflow trace: one root span for the item, spans under it for its steps.
 
 The trace is built after the fact and sent to the store by address. The fluent tracing API goes through a provider
 that belongs to the whole process and to its one global tracking URI, which a library must not set.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from dspy_mama.core.ids import content_hash
@@ -33,36 +34,100 @@ def is_sampled(key: str, rate: float) -> bool:
     return int(content_hash(key, 8), 16) < rate * 16**8
 
 
-def build_trace(record: Mapping[str, Any], experiment_id: str, run_id: str) -> tuple[TraceInfo, list[Span]]:
-    """Builds the trace of a record. Times of phases are laid end to end from their measured lengths.
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """One step of a finished record, as a span.
+
+    Attributes:
+        name: Name of the span.
+        outputs: What the step gave, as plain data.
+        usage: Its LM calls (`calls`, `prompt_tokens`, `completion_tokens`, `seconds`, ...), or empty.
+        kind: MLflow's span type, such as `AGENT`, `LLM`, `EVALUATOR`, `CHAIN`.
+        seconds: How long it took; None = what `usage` says.
+        steps: Steps inside it.
+    """
+
+    name: str
+    outputs: Any
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = "AGENT"
+    seconds: float | None = None
+    steps: tuple[TraceStep, ...] = ()
+
+    @property
+    def length(self) -> float:
+        """Seconds of the span: stated, or measured in its usage, or those of the steps inside it."""
+        own = self.seconds if self.seconds is not None else self.usage.get("seconds")
+        return float(own) if own is not None else sum(step.length for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceTree:
+    """A finished record as a trace shows it.
+
+    Attributes:
+        name: Name of the trace.
+        inputs: What went in.
+        outputs: What came out.
+        steps: The steps in between, in order.
+    """
+
+    name: str
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+    steps: tuple[TraceStep, ...]
+
+
+TraceLayout = Callable[[Mapping[str, Any]], TraceTree]
+"""Turns a finished record into the tree that is shown."""
+
+
+def audit_layout(record: Mapping[str, Any]) -> TraceTree:
+    """Lays out a record of the audit: routing and phases under the pair."""
+    usage = record.get("usage") or {}
+    found = {step: _output(record, step) for step in _STEPS}
+    steps = (
+        TraceStep(step, output, usage.get(step) or {}, seconds=float((usage.get(step) or {}).get("seconds") or 0.0))
+        for step, output in found.items()
+        if output is not None
+    )
+    inputs = {name: record[name] for name in _INPUTS if name in record}
+    outputs = {"verdicts": record.get("verdicts"), "needs_review": record.get("needs_review")}
+    return TraceTree("audit", inputs, outputs, tuple(steps))
+
+
+def build_trace(
+    record: Mapping[str, Any], experiment_id: str, run_id: str, layout: TraceLayout = audit_layout
+) -> tuple[TraceInfo, list[Span]]:
+    """Builds the trace of a record. Times of steps are laid end to end from their measured lengths.
 
     Args:
         record: A finished record; secrets are taken out.
         experiment_id: Experiment that keeps the trace.
         run_id: Run that the trace belongs to.
+        layout: How the record is shown.
     """
     clean: dict[str, Any] = scrub(record)
+    tree = layout(clean)
     trace, root = secrets.randbits(128) | 1, secrets.randbits(64) | 1
-    seconds = float(clean.get("seconds") or 0.0)
     end = time.time_ns()
-    start = end - int(seconds * 1e9)
-    inputs: dict[str, Any] = {name: clean[name] for name in _INPUTS if name in clean}
-    outputs = {"verdicts": clean.get("verdicts"), "needs_review": clean.get("needs_review")}
-    spans = [
-        _span(
-            "audit", trace, root, None, start, end, {"spanInputs": inputs, "spanOutputs": outputs, "spanType": "CHAIN"}
-        )
-    ]
-    cursor = start
-    for step in _STEPS:
-        found = _output(clean, step)
-        if found is not None:
-            usage = (clean.get("usage") or {}).get(step) or {}
-            until = min(end, cursor + int(float(usage.get("seconds") or 0.0) * 1e9))
-            attributes = {"spanOutputs": found, "spanType": "AGENT", "usage": usage, **_tokens(usage)}
-            spans.append(_span(step, trace, secrets.randbits(64) | 1, root, cursor, until, attributes))
-            cursor = until
-    return _info(trace, experiment_id, run_id, start, end, inputs, outputs), spans
+    start = end - int(float(clean.get("seconds") or 0.0) * 1e9)
+    attributes = {"spanInputs": tree.inputs, "spanOutputs": tree.outputs, "spanType": "CHAIN"}
+    spans = [_span(tree.name, trace, root, None, start, end, attributes)]
+    spans += _spans(tree.steps, trace, root, start, end)
+    return _info(trace, experiment_id, run_id, start, end, tree), spans
+
+
+def _spans(steps: Sequence[TraceStep], trace: int, parent: int, start: int, end: int) -> list[Span]:
+    spans, cursor = [], start
+    for step in steps:
+        own = secrets.randbits(64) | 1
+        until = min(end, cursor + int(step.length * 1e9))
+        attributes = {"spanOutputs": step.outputs, "spanType": step.kind, "usage": step.usage, **_tokens(step.usage)}
+        spans.append(_span(step.name, trace, own, parent, cursor, until, attributes))
+        spans += _spans(step.steps, trace, own, cursor, until)
+        cursor = until
+    return spans
 
 
 def _output(record: Mapping[str, Any], step: str) -> Any:
@@ -77,15 +142,7 @@ def _tokens(usage: Mapping[str, Any]) -> dict[str, Any]:
     return {"chat.tokenUsage": {"input_tokens": sent, "output_tokens": new, "total_tokens": sent + new}}
 
 
-def _info(
-    trace: int,
-    experiment_id: str,
-    run_id: str,
-    start: int,
-    end: int,
-    inputs: Mapping[str, Any],
-    outputs: Mapping[str, Any],
-) -> TraceInfo:
+def _info(trace: int, experiment_id: str, run_id: str, start: int, end: int, tree: TraceTree) -> TraceInfo:
     from mlflow.entities import TraceInfo, TraceLocation, TraceState
 
     return TraceInfo(
@@ -94,11 +151,11 @@ def _info(
         request_time=start // 1_000_000,
         execution_duration=(end - start) // 1_000_000,
         state=TraceState.OK,
-        request_preview=_json(inputs)[:_PREVIEW],
-        response_preview=_json(outputs)[:_PREVIEW],
-        client_request_id=str(inputs.get("id", "")),
+        request_preview=_json(tree.inputs)[:_PREVIEW],
+        response_preview=_json(tree.outputs)[:_PREVIEW],
+        client_request_id=str(tree.inputs.get("id", "")),
         trace_metadata={"mlflow.sourceRun": run_id, "mlflow.trace_schema.version": "3"},
-        tags={"mlflow.traceName": "audit"},
+        tags={"mlflow.traceName": tree.name},
     )
 
 

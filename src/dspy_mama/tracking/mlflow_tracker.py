@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dspy_mama.settings import TrackingSettings
 from dspy_mama.tracking.mlflow_names import SlugMap, batches, flatten, shorten, slug, usable
 from dspy_mama.tracking.mlflow_store import locate, open_client
-from dspy_mama.tracking.mlflow_traces import build_trace, is_sampled
+from dspy_mama.tracking.mlflow_traces import TraceLayout, audit_layout, build_trace, is_sampled
 from dspy_mama.tracking.scrub import scrub, scrub_text
 
 if TYPE_CHECKING:
@@ -34,12 +34,13 @@ class MlflowTracker:
     goes on. The run folder holds the same facts.
     """
 
-    def __init__(self, settings: TrackingSettings, data: str = "data") -> None:
+    def __init__(self, settings: TrackingSettings, data: str = "data", layout: TraceLayout = audit_layout) -> None:
         """Checks the address; the store is opened by `start`.
 
         Args:
             settings: Where to log.
             data: Name of the data set, for `{data}` in the experiment's name.
+            layout: How a record is shown as a trace.
 
         Raises:
             DeclarationError: The address names a store that MLflow no longer has.
@@ -49,6 +50,7 @@ class MlflowTracker:
         self.run_id = ""
         self.experiment_id = ""
         self._traces = settings.traces
+        self._layout = layout
         self._client: MlflowClient | None = None
         self._names = SlugMap()
         self._skipped: set[str] = set()
@@ -216,7 +218,7 @@ class MlflowTracker:
         from mlflow.tracing.client import TracingClient
 
         self._ready()
-        info, spans = build_trace(record, self.experiment_id, self.run_id)
+        info, spans = build_trace(record, self.experiment_id, self.run_id, self._layout)
         client = TracingClient(self.location.uri)
         client.start_trace(info)
         client.log_spans(self.experiment_id, spans)

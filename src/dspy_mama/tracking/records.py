@@ -139,11 +139,15 @@ def _line_start(stream: Any, end: int) -> int:
 
 
 def final_outcomes(record: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the outcome of each domain's final verdict: `scored`, or why it is not.
+    """Returns the outcome of each thing that a record must say: `scored`, or why it is not.
+
+    For an audit these are the domains' final verdicts; records of other systems state theirs under `outcomes`.
 
     Raises:
         DeclarationError: The record does not have the shape of a record.
     """
+    if isinstance(stated := record.get("outcomes"), Mapping) and stated:
+        return {str(unit): str(outcome) for unit, outcome in stated.items()}
     try:
         verdicts = record["phases"][record["final_phase"]]
         return {domain: str(verdict["outcome"]) for domain, verdict in verdicts.items()}
@@ -153,5 +157,5 @@ def final_outcomes(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_finished(record: Mapping[str, Any]) -> bool:
-    """Tells whether a pair need not be audited again: False where every final verdict failed on infrastructure."""
+    """Tells whether an item need not be done again: False where every final outcome failed on infrastructure."""
     return any(outcome != "infra" for outcome in final_outcomes(record).values())

@@ -10,7 +10,8 @@ from dspy_mama.core.ports import Retriever
 from dspy_mama.lm.roles import build_lms
 from dspy_mama.settings import LMSpec, Settings
 from dspy_mama.systems.audit import ROLES, RiskAuditor, build_program
-from dspy_mama.tracking import MlflowTracker, NullTracker
+from dspy_mama.tracking import MlflowTracker, NullTracker, TraceLayout
+from dspy_mama.tracking.mlflow_traces import audit_layout
 
 
 def needs_evidence(settings: Settings) -> bool:
@@ -81,11 +82,19 @@ def build_auditor_program(
     return program.set_lms(lms or build_lms(settings.lm))
 
 
-def build_tracker(settings: Settings) -> MlflowTracker | NullTracker:
-    """Makes the tracker that the settings ask for."""
+def build_tracker(settings: Settings, layout: TraceLayout = audit_layout) -> MlflowTracker | NullTracker:
+    """Makes the tracker that the settings ask for.
+
+    Args:
+        settings: The run.
+        layout: How a record is shown as a trace.
+
+    Raises:
+        DeclarationError: The address names a store that MLflow no longer has.
+    """
     if settings.tracking.kind == "none":
         return NullTracker()
-    return MlflowTracker(settings.tracking, settings.data.name)
+    return MlflowTracker(settings.tracking, settings.data.name, layout)
 
 
 def pairs_in_flight(settings: Settings) -> int:
@@ -94,38 +103,43 @@ def pairs_in_flight(settings: Settings) -> int:
     return min([settings.runtime.concurrency, *widths])
 
 
-def model_facts(settings: Settings, program: RiskAuditor) -> dict[str, Any]:
+def predictors_of(program: Any) -> list[tuple[str, Any]]:
+    """Returns the predictors of a program by name; none where nothing is asked of an LM (program is None)."""
+    return [] if program is None else list(program.named_predictors())
+
+
+def model_facts(settings: Settings, program: Any) -> dict[str, Any]:
     """Returns per role the model, the settings as sent, and for an embedded one the hash of its file."""
     from dspy_mama.lm.profile import profile_of
 
     facts: dict[str, Any] = {}
-    for _, predictor in program.named_predictors():
-        lm = predictor.lm
-        if lm is None or predictor.role in facts:
+    for name, predictor in predictors_of(program):
+        lm, role = predictor.lm, getattr(predictor, "role", name)
+        if lm is None or role in facts:
             continue
         sampling = {k: v for k, v in lm.kwargs.items() if k in ("temperature", "top_p", "max_tokens") and v is not None}
-        facts[predictor.role] = {"model": lm.model, **sampling, "changed": profile_of(lm).effective}
+        facts[role] = {"model": lm.model, **sampling, "changed": profile_of(lm).effective}
         digest = getattr(getattr(lm, "engine", None), "model_sha256", None)
         if digest:
-            facts[predictor.role]["sha256"] = digest
+            facts[role]["sha256"] = digest
     return facts
 
 
-def prompt_hashes(program: RiskAuditor) -> dict[str, str]:
+def prompt_hashes(program: Any) -> dict[str, str]:
     """Returns a hash per predictor of its instructions, fields and demonstrations."""
     from dspy_mama.core.ids import object_hash
 
-    return {
-        name: object_hash([predictor.signature.dump_state(), predictor.last, [dict(d) for d in predictor.demos]], 16)
-        for name, predictor in program.named_predictors()
-    }
+    def content(predictor: Any) -> list[Any]:
+        return [predictor.signature.dump_state(), getattr(predictor, "last", ()), [dict(d) for d in predictor.demos]]
+
+    return {name: object_hash(content(predictor), 16) for name, predictor in predictors_of(program)}
 
 
-def served_requests(program: RiskAuditor) -> int | None:
+def served_requests(program: Any) -> int | None:
     """Returns how many requests the embedded servers behind a program answered; None where it has none.
 
     It is the server's own count, so that it shows what really reached an LM.
     """
-    engines = {id(p.lm.engine): p.lm.engine for _, p in program.named_predictors() if p.lm is not None}
-    counts = [engine.request_count for engine in engines.values() if hasattr(engine, "request_count")]
+    engines: list[Any] = [getattr(predictor.lm, "engine", None) for _, predictor in predictors_of(program)]
+    counts = [engine.request_count for engine in engines if hasattr(engine, "request_count")]
     return max(counts) if counts else None

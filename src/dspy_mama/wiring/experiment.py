@@ -11,7 +11,8 @@ from dspy_mama.core.errors import MamaError
 from dspy_mama.settings import Settings
 from dspy_mama.wiring.compose import hydra_overrides, settings_from
 from dspy_mama.wiring.index import ensure_shipped_index
-from dspy_mama.wiring.study import StudyResult, run_study
+from dspy_mama.wiring.lifecycle import StudyResult
+from dspy_mama.wiring.study import run_study
 from dspy_mama.wiring.sweep import PARENT_TAG, Job, note_job, open_parent, sweep_folder
 
 

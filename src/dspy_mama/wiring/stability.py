@@ -31,7 +31,8 @@ from dspy_mama.systems.audit import RiskAuditor
 from dspy_mama.tracking import RunStore, spec_hash
 from dspy_mama.wiring.build import build_auditor_program, build_retriever, build_tracker
 from dspy_mama.wiring.compose import compose
-from dspy_mama.wiring.study import audit_pairs, bootstrap_of, run_spec, write_facts
+from dspy_mama.wiring.lifecycle import write_parts
+from dspy_mama.wiring.study import audit_pairs, audit_plan, bootstrap_of, run_spec, write_pictures
 
 logger = logging.getLogger(__name__)
 
@@ -214,7 +215,9 @@ class _Setting:
         summary = add_stability(summarise(records, **options), records)
         with RunStore.resume(self._folder) as store:
             spec, facts = store.load("spec"), self._loaded.facts
-            write_facts(self.settings, self._program, store, spec, facts, started, summary, records)
+            plan = audit_plan(self.settings, self._program, self._loaded.pairs, VERB, facts=facts)
+            write_parts(replace(plan, spec=spec), store, started)
+            write_pictures(store.folder, records, summary, spec)
             if not (run.failed and run.unscored.exceeded):
                 store.write("summary", summary)
         return replace(run, summary=summary)

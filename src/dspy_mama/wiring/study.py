@@ -1,67 +1,30 @@
-"""One audit run from settings to the five files, the tables' numbers, the report and the tracker."""
+"""Audit runs: their plan, their spec, and their report rebuilt from records."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dspy_mama.core.cases import Phase, QAPair
 from dspy_mama.core.errors import DeclarationError
-from dspy_mama.core.ids import object_hash
 from dspy_mama.datasets import load_pairs
 from dspy_mama.optimize import program_state
 from dspy_mama.reporting import flat_metrics, run_figures, summarise, to_png, write_report
 from dspy_mama.reporting.stability import add_stability
-from dspy_mama.runtime import RunResult, UnscoredRate, check_unscored, make_progress, pair_key, run_pairs
+from dspy_mama.runtime import PairKind, RunResult, make_progress, run_pairs
 from dspy_mama.settings import Settings, to_mapping
 from dspy_mama.systems.audit import RiskAuditor, audit_record
-from dspy_mama.tracking import RunStore, build_manifest, spec_hash
-from dspy_mama.wiring.build import (
-    build_auditor_program,
-    build_tracker,
-    model_facts,
-    pairs_in_flight,
-    prompt_hashes,
-    served_requests,
-)
+from dspy_mama.tracking import RunStore
+from dspy_mama.wiring.build import build_auditor_program, build_tracker, pairs_in_flight, prompt_hashes
+from dspy_mama.wiring.lifecycle import RunPlan, StudyResult, carry_out, spec_groups
 
 logger = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class StudyResult:
-    """What a run gave.
-
-    Attributes:
-        folder: The run's folder.
-        summary: `summary.json`; empty where the run was interrupted.
-        unscored: Share of final verdicts without a value, and its limit.
-        run: How the run ended.
-        tracked: Id of the run in the tracker, or "".
-        problems: What could not be logged.
-        resumed: Pairs that an earlier start of the same run had finished.
-        records: Records in the order of the data; the file keeps them in the order in which they finished.
-        requests: Requests that the embedded server answered in this process, by its own count; None without one.
-    """
-
-    folder: Path
-    summary: dict[str, Any]
-    unscored: UnscoredRate
-    run: RunResult
-    tracked: str = ""
-    problems: tuple[str, ...] = ()
-    resumed: int = 0
-    requests: int | None = None
-    records: tuple[dict[str, Any], ...] = ()
-
-    @property
-    def exit_code(self) -> int:
-        """0 done, 1 interrupted, 3 too many verdicts unscored."""
-        return 1 if self.run.interrupted else 3 if self.unscored.exceeded else 0
+OTHER_SYSTEMS: Final = ("refiner", "panel")
+"""Groups of settings that an audit does not read."""
 
 
 def run_spec(settings: Settings, facts: dict[str, Any], program: RiskAuditor, verb: str) -> dict[str, Any]:
@@ -69,7 +32,7 @@ def run_spec(settings: Settings, facts: dict[str, Any], program: RiskAuditor, ve
     data = {key: facts.get(key) for key in ("files", "label_definition", "selected")}
     return {
         "name": verb,
-        **to_mapping(settings),
+        **spec_groups(settings, OTHER_SYSTEMS),
         "data_facts": data,
         "prompts": prompt_hashes(program),
         "evidence": dict(program.retriever.describe()),
@@ -106,7 +69,7 @@ async def run_study(
     """
     if settings.experiment.cluster_by_question and not settings.tracking.store_text:
         raise DeclarationError("experiment.cluster_by_question needs the questions: set tracking.store_text=true")
-    build_tracker(settings)  # an address that MLflow refuses is found before the first token is spent
+    build_tracker(settings)  # an address that MLflow refuses is found before the index is opened
     facts: dict[str, Any] = {}
     if pairs is None:
         loaded = load_pairs(settings.data, on_fault="drop" if drop_faulty else "raise")
@@ -119,32 +82,55 @@ async def run_study(
             "data.columns.medical=COLUMN, or take `mama audit` for pairs without gold"
         )
     program = build_auditor_program(settings)
-    spec = run_spec(settings, facts, program, verb)
-    started = datetime.now(UTC)
-    with RunStore.start(settings.tracking.root, spec, resume=settings.runtime.resume) as store:
-        result = await audit_pairs(settings, program, pairs, store)
-        records = _in_order(store.records(), pairs)
-        unscored = check_unscored(records, settings.runtime.max_unscored_rate)
-        if result.interrupted:
-            return StudyResult(
-                store.folder, {}, unscored, result, resumed=result.skipped, requests=served_requests(program)
-            )
-        summary = summarise(records, **bootstrap_of(to_mapping(settings.experiment)))
-        write_facts(settings, program, store, spec, facts, started, summary, records)
-        # A run is complete when all five files are there. One that fails for want of a server is not: the same
-        # command goes on from it, asks again for the pairs that failed, and repeats no other.
-        if not (result.failed and unscored.exceeded):
-            store.write("summary", summary)
-        tracked, problems = _track(
-            settings, store, summary, records, {"study": verb, **(tags or {})}, failed=unscored.exceeded
-        )
-    requests = served_requests(program)
-    return StudyResult(store.folder, summary, unscored, result, tracked, problems, result.skipped, requests, records)
+    return await carry_out(audit_plan(settings, program, pairs, verb, facts=facts, tags=tags))
 
 
-def _in_order(records: Sequence[dict[str, Any]], pairs: Sequence[QAPair]) -> tuple[dict[str, Any], ...]:
-    place = {pair_key(pair): number for number, pair in enumerate(pairs)}
-    return tuple(sorted(records, key=lambda record: place.get(record["key"], len(place))))
+def audit_plan(
+    settings: Settings,
+    program: RiskAuditor,
+    pairs: Sequence[QAPair],
+    verb: str,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> RunPlan[QAPair]:
+    """Returns the plan of an audit run.
+
+    Args:
+        settings: The run.
+        program: What audits.
+        pairs: Pairs to audit.
+        verb: What the run is called in the records.
+        facts: What is known of the data.
+        tags: Further tags of the run in the tracker.
+    """
+    own = {"system": settings.system.name, "ablation": settings.ablation.name}
+    return RunPlan(
+        settings=settings,
+        verb=verb,
+        items=pairs,
+        kind=PairKind(final_phase_of(settings)),
+        work=audit_of(program),
+        program=program,
+        state=lambda: program_state(program),
+        spec=run_spec(settings, dict(facts or {}), program, verb),
+        summarise=lambda records: summarise(records, **bootstrap_of(to_mapping(settings.experiment))),
+        pictures=write_pictures,
+        metrics=flat_metrics,
+        name=f"{settings.system.name}/{settings.ablation.name}/{settings.lm.name}",
+        facts=facts or {},
+        corpus=program.retriever.describe(),
+        tags={**own, **(tags or {})},
+    )
+
+
+def audit_of(program: RiskAuditor) -> Callable[[QAPair], Awaitable[dict[str, Any]]]:
+    """Returns the work on one pair: its audit, as a record."""
+
+    async def audit(pair: QAPair) -> dict[str, Any]:
+        return audit_record(pair, await program.acall(question=pair.question, answer=pair.answer))
+
+    return audit
 
 
 async def audit_pairs(
@@ -165,16 +151,12 @@ async def audit_pairs(
     """
     import dspy
 
-    async def audit(pair: QAPair) -> dict[str, Any]:
-        prediction = await program.acall(question=pair.question, answer=pair.answer)
-        return audit_record(pair, prediction)
-
     width = replace(settings.runtime, concurrency=pairs_in_flight(settings))
     # DSPy's history keeps whole prompts and replies of patients' texts in memory; the records hold what is needed.
     with dspy.context(disable_history=True):
         return await run_pairs(
             pairs,
-            audit,
+            audit_of(program),
             store,
             width,
             repeat=repeat,
@@ -182,31 +164,6 @@ async def audit_pairs(
             store_text=settings.tracking.store_text,
             progress=make_progress(settings.runtime.progress),
         )
-
-
-def write_facts(
-    settings: Settings,
-    program: RiskAuditor,
-    store: RunStore,
-    spec: dict[str, Any],
-    facts: dict[str, Any],
-    started: datetime,
-    summary: dict[str, Any],
-    records: Sequence[dict[str, Any]],
-) -> None:
-    """Writes program, manifest, figures and report of a run; its summary is left for the caller to write last."""
-    files = [settings.data.path] if settings.data.path else []
-    store.write("program", program_state(program))
-    manifest = build_manifest(
-        spec,
-        started,
-        data=[Path(file) for file in files],
-        corpus=program.retriever.describe(),
-        models=model_facts(settings, program),
-        prompts=prompt_hashes(program),
-    )
-    store.write("manifest", {**manifest, "data_facts": facts})
-    write_pictures(store.folder, records, summary, store.load("spec"))
 
 
 def write_pictures(
@@ -251,36 +208,3 @@ def bootstrap_of(study: Mapping[str, Any]) -> dict[str, Any]:
         "method": study.get("interval", "percentile"),
         "cluster_by_question": study.get("cluster_by_question", False),
     }
-
-
-def _track(
-    settings: Settings,
-    store: RunStore,
-    summary: dict[str, Any],
-    records: Sequence[dict[str, Any]],
-    tags: Mapping[str, str],
-    *,
-    failed: bool,
-) -> tuple[str, tuple[str, ...]]:
-    tracker = build_tracker(settings)
-    # With the folder's name in it, a second run of the same settings is a run of its own.
-    name = f"{settings.system.name}/{settings.ablation.name}/{settings.lm.name} {store.run_id}"
-    spec = store.load("spec")
-    own = {
-        "system": settings.system.name,
-        "ablation": settings.ablation.name,
-        "lm": settings.lm.name,
-        "data": settings.data.name,
-        "data_hash": object_hash(spec.get("data_facts"), 16),
-        "spec_hash": spec_hash(spec),
-        "run_folder": store.run_id,
-    }
-    run_id = tracker.start(name, to_mapping(settings), {**own, **tags})
-    tracker.log_metrics(flat_metrics(summary))
-    tracker.log_artifacts(str(store.folder))
-    if settings.tracking.traces > 0:
-        for record in records:
-            tracker.log_trace(record)
-    tracker.finish("FAILED" if failed else "FINISHED")
-    problems = tuple(getattr(tracker, "problems", ()))
-    return run_id or "", problems
