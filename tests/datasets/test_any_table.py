@@ -200,3 +200,9 @@ def test_hugging_face_dataset_in_memory():
         pairs_from_dataset(
             Dataset.from_list([{"id": 1, "question": "q", "answer": ""}, {"id": 2, "question": "q", "answer": "a"}])
         )
+
+
+def test_a_split_that_does_not_exist_is_refused(tmp_path, refused):
+    path = tmp_path / "pairs.csv"
+    path.write_text("id,question,answer\na,q,r\n")
+    assert "data.split: 'validation' is none of train, dev, test" in str(refused("table", path, split="validation"))

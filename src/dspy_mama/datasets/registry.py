@@ -18,7 +18,7 @@ from dspy_mama.datasets.kqa import load_kqa
 from dspy_mama.datasets.loading import Loaded
 from dspy_mama.datasets.mednlp_chat import load_mednlp_chat, load_sample
 from dspy_mama.datasets.rows import RowFault
-from dspy_mama.datasets.splits import split_of
+from dspy_mama.datasets.splits import SHARES, split_of
 from dspy_mama.datasets.tables import table_from_records
 from dspy_mama.settings import DataSettings
 
@@ -68,7 +68,9 @@ def load_pairs(settings: DataSettings, *, on_fault: Literal["raise", "drop"] = "
         DataError: A file cannot be read, or rows have faults; all of them are named.
     """
     if settings.name not in LOADERS:
-        raise DeclarationError(f"data.name: no data set {settings.name!r}; there are {', '.join(LOADERS)}")
+        raise DeclarationError(
+            f"data={settings.name}: holds no pairs of question and answer; those that do are {', '.join(LOADERS)}"
+        )
     return _finish(LOADERS[settings.name](settings), settings, on_fault)
 
 
@@ -122,6 +124,8 @@ def _select(pairs: list[QAPair], settings: DataSettings) -> list[QAPair]:
         )
     chosen = [pair for pair in pairs if not settings.ids or pair.id in settings.ids]
     if settings.split is not None:
+        if settings.split not in SHARES:
+            raise DeclarationError(f"data.split: {settings.split!r} is none of {', '.join(SHARES)}")
         chosen = [pair for pair in chosen if split_of(pair.id) == settings.split]
     chosen = chosen[: settings.limit]
     if not chosen:

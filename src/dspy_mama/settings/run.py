@@ -15,25 +15,27 @@ class DataSettings:
     """Pairs to audit.
 
     Attributes:
-        name: `sample`, `mednlp_chat`, `kqa`, or `table` (csv, jsonl, parquet, xlsx with a column mapping).
+        name: Pairs: `sample`, `mednlp_chat`, `kqa`, or `table` (csv, jsonl, parquet, xlsx with a column mapping).
+            Requests to answer safely: `medsafetybench`, `table`. Cases to diagnose: `mac`, `table`.
         path: File or folder; None only for `sample`.
         language: Which language's columns are read where a file has several.
         columns: Our field -> the file's column, for `table`.
         encoding: Text encoding; None = found from the bytes.
         limit: At most so many pairs, from the top.
         ids: Only these ids.
-        split: `train`, `dev` or `test` by hash of the id; None = all.
+        split: `train`, `dev` or `test` by hash of the id, or a split of the data set's own such as
+            `gpt4_balanced`; None = all.
         strict: K-QA only: a Neutral on a Must_have claim is risky too.
     """
 
-    name: Literal["sample", "mednlp_chat", "kqa", "table"] = "sample"
+    name: Literal["sample", "mednlp_chat", "kqa", "table", "medsafetybench", "mac"] = "sample"
     path: str | None = None
     language: str = "en"
     columns: dict[str, str] = Field(default_factory=dict)
     encoding: str | None = None
     limit: int | None = Field(default=None, ge=1)
     ids: tuple[str, ...] = ()
-    split: Literal["train", "dev", "test"] | None = None
+    split: str | None = None
     strict: bool = False
 
 
