@@ -1,0 +1,91 @@
+"""System C: who sits on the panel, how long it discusses, and what it is compared with."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from dspy_mama.settings.strict import STRICT
+
+DiagnosisStage = Literal["primary", "follow_up"]
+DiagnosisMethod = Literal["mac", "direct", "cot", "self_consistency", "self_refine"]
+PanelRole = Literal["doctor", "supervisor", "concluder", "consultant", "speaker"]
+Temperature = Annotated[float, Field(ge=0, le=2)]
+
+
+@dataclass(frozen=True, config=STRICT)
+class BaselineSettings:
+    """Single models that the panel is compared with (paper C, Comparative analysis).
+
+    Attributes:
+        paths: Independent answers of self-consistency, 1 to 100.
+        rounds: Feedback-and-rewrite rounds of self-refine, 1 to 20.
+        temperature: Sampling temperature of self-consistency and self-refine, 0 to 2; None = the LM's own.
+        merge_synonyms: Ask the LM which of self-consistency's diagnoses mean the same, after the normaliser.
+    """
+
+    paths: int = Field(default=10, ge=1, le=100)
+    rounds: int = Field(default=4, ge=1, le=20)
+    temperature: Temperature | None = 0.7
+    merge_synonyms: bool = False
+
+
+@dataclass(frozen=True, config=STRICT)
+class PanelSettings:
+    """The discussion.
+
+    Attributes:
+        name: Name of this choice.
+        doctors: Doctors on the panel, 2 to 5.
+        supervisor: A supervisor sums up and says when there is consensus; off = the doctors' own typed agreement
+            ends the discussion.
+        specialties: `none`; `chosen` by a senior consultant from `allow_list` for each case; or `fixed`, the first of
+            `allow_list`.
+        allow_list: Specialties to choose from; empty = the 38 that come with the library.
+        speaker: Who speaks next after everybody was heard: `auto` (the supervisor names the next doctor, and after a
+            doctor's turn an LM chooses), or `round_robin` (fixed order, no such calls).
+        rounds: At most so many rounds, 1 to 100 (the paper's is 13).
+        round: What counts as a round: `turn` = one turn of a doctor or the supervisor, as AutoGen's group chat counts
+            (its presentation of the case is the first there, and none here); `pass` = one turn of everybody.
+        conclude: `open` asks the concluder only where the supervisor's accepted consensus is not itself the outcome;
+            `always` asks it in any case.
+        prompt_tokens: Tokens of case and discussion together that a prompt may hold, by the estimate of
+            `approximate_tokens`; older turns are left out beyond it, with a line that says so.
+        temperatures: Sampling temperature by role, 0 to 2; a role without one takes its LM's own.
+        stages: Stages of a case to diagnose.
+        methods: Programs to run on each: the panel (`mac`) and the baselines.
+        baselines: Settings of the baselines.
+    """
+
+    name: str = "default"
+    doctors: int = Field(default=4, ge=2, le=5)
+    supervisor: bool = True
+    specialties: Literal["none", "chosen", "fixed"] = "none"
+    allow_list: tuple[str, ...] = ()
+    speaker: Literal["auto", "round_robin"] = "auto"
+    rounds: int = Field(default=13, ge=1, le=100)
+    round: Literal["turn", "pass"] = "turn"
+    conclude: Literal["open", "always"] = "open"
+    prompt_tokens: int = Field(default=2400, ge=200)
+    temperatures: dict[PanelRole, Temperature] = Field(default_factory=dict)
+    stages: tuple[DiagnosisStage, ...] = ("primary", "follow_up")
+    methods: tuple[DiagnosisMethod, ...] = ("mac", "direct", "cot", "self_consistency", "self_refine")
+    baselines: BaselineSettings = Field(default_factory=BaselineSettings)
+
+    def __post_init__(self) -> None:
+        """Refuses a discussion in which not everybody is heard, and choices that are named twice or not at all."""
+        if self.round == "turn" and self.rounds < self.doctors:
+            raise ValueError(
+                f"rounds={self.rounds}: with round=turn each of the {self.doctors} doctors needs one; "
+                "raise rounds, or take fewer doctors"
+            )
+        for name in ("stages", "methods", "allow_list"):
+            given = [str(item).casefold().strip() for item in getattr(self, name)]
+            if len(set(given)) < len(given):
+                raise ValueError(f"{name}: names one twice")
+        if not self.stages or not self.methods:
+            raise ValueError("stages and methods: name at least one of each")
+        if self.specialties != "none" and self.allow_list and len(self.allow_list) < self.doctors:
+            raise ValueError(f"allow_list: {len(self.allow_list)} specialties for {self.doctors} doctors; add some")
