@@ -14,7 +14,7 @@ CHOICES = [
     if group.is_dir()
     for file in sorted(group.glob("*.yaml"))
 ]
-NEEDS_PATH = {"data=kqa", "data=mednlp_chat", "data=table"}
+NEEDS_PATH = {f"data={name}" for name in ("kqa", "mednlp_chat", "table", "medsafetybench", "mac")}
 
 
 @pytest.mark.parametrize("choice", CHOICES)
