@@ -1,9 +1,10 @@
-from typing import Literal
+from typing import Annotated, Literal
 
 import dspy
 import pytest
+from pydantic import Field
 
-from dspy_mama.lm.schema import ITEM_LIMIT, TEXT_LIMIT, FieldSpec, field_specs, json_schema, restrict
+from dspy_mama.lm.schema import ENTRY_LIMIT, ITEM_LIMIT, TEXT_LIMIT, FieldSpec, field_specs, json_schema, restrict
 
 
 class Everything(dspy.Signature):
@@ -72,3 +73,56 @@ def test_descriptions_say_the_form_and_the_meaning():
 def test_signatures_that_differ_in_a_description_alone_are_told_apart():
     other = Everything.with_updated_fields("label", desc="true if not")
     assert {spec.name: spec for spec in field_specs(other)}["label"].desc == "true if not"
+
+
+class Lists(dspy.Signature):
+    """Task: lists."""
+
+    case: str = dspy.InputField()
+    tests: list[Annotated[str, Field(max_length=12)]] = dspy.OutputField(desc="what to do next", max_length=2)
+    open: list[str] = dspy.OutputField()
+    score: Literal[0, 20, 50] = dspy.OutputField(desc="how good")
+
+
+LISTS = {spec.name: spec for spec in field_specs(Lists)}
+
+
+def test_lists_of_texts_and_their_entries_are_always_bounded():
+    assert (LISTS["tests"].kind, LISTS["tests"].limit, LISTS["tests"].entry_limit) == ("texts", 2, 12)
+    assert (LISTS["open"].limit, LISTS["open"].entry_limit) == (ITEM_LIMIT, ENTRY_LIMIT)
+    assert LISTS["tests"].schema() == {"type": "array", "items": {"type": "string", "maxLength": 12}, "maxItems": 2}
+    assert (
+        LISTS["tests"].describe() == "- tests (list of at most 2 texts of at most 12 characters each): what to do next"
+    )
+    (narrowed,) = restrict([LISTS["open"]], {"open": ["Cardiology"]})
+    assert narrowed.schema()["items"] == {"type": "string", "enum": ["Cardiology"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (["CT", " MRI\nof the head "], ("CT", "MRI of the hea"[:12])),
+        (["CT", "", None, "CT", "MRI", "X-ray"], ("CT", "MRI")),
+        ("- CT\n- MRI", ("CT", "MRI")),
+        ("1. CT\n2) MRI", ("CT", "MRI")),
+        ("CT, MRI", ("CT, MRI",)),
+        ({"1": "CT"}, ("CT",)),
+        ([], ()),
+        ("none", ()),
+        (None, None),
+        (3, None),
+    ],
+)
+def test_a_list_of_texts_is_read_from_its_usual_forms_and_never_grows_past_its_bounds(given, read):
+    assert LISTS["tests"].read(given) == read
+
+
+def test_a_list_of_texts_may_be_empty_but_not_absent():
+    assert LISTS["open"].required
+    assert LISTS["open"].read([]) == ()
+
+
+def test_a_closed_set_of_numbers_is_enforced_and_read_as_numbers():
+    assert LISTS["score"].schema() == {"type": "integer", "enum": [0, 20, 50]}
+    assert [LISTS["score"].read(given) for given in (20, "50", 0, 20.0, "0.")] == [20, 50, 0, 20, 0]
+    assert [LISTS["score"].read(given) for given in (30, "20 or 50", 20.5, True, None)] == [None] * 5

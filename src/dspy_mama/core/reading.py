@@ -239,6 +239,23 @@ def read_text(value: Any) -> str | None:
     return value.encode("utf-8", "replace").decode("utf-8").replace("\x00", "").strip() or None
 
 
+def read_texts(value: Any) -> tuple[str, ...] | None:
+    """Reads a list of texts such as `["a", "b"]`, a bulleted or numbered text, or a mapping's values.
+
+    Blank entries and repeats are left out. A text of one line is one entry, whatever commas it holds: names of
+    diseases have some. An empty list and the word `none` are an empty tuple; None is no list.
+    """
+    if isinstance(value, str):
+        lines = [re.sub(r"\A\s*(?:[-*•]|\d{1,2}[.)])\s+", "", line) for line in value.splitlines()]
+        value = [] if value.strip().casefold().strip(".") in ("", "none", "[]", "n/a", "なし") else lines
+    elif isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, (list, tuple)):
+        return None
+    texts = [read_text(item) for item in value]
+    return tuple(dict.fromkeys(" ".join(text.split()) for text in texts if text))
+
+
 def read_numbers(value: Any) -> tuple[int, ...] | None:
     """Reads a list of whole numbers such as `[1, 3]`, `"1, 3"` or `["[1]"]`; None where it is no such list.
 

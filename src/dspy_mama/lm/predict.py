@@ -113,8 +113,8 @@ class StructuredPredict(dspy.Predict):
         """Makes a predictor.
 
         Args:
-            signature: A DSPy signature whose outputs are bool, str, Literal, list[int] or Noul.
-            role: Role whose LM answers: `router`, `assessor`, `verifier` or `judge`.
+            signature: A DSPy signature whose outputs are bool, str, Literal, list[int], list[str] or Noul.
+            role: Role whose LM answers, such as `router`, `assessor`, `verifier`, `judge` or `doctor`.
             logprobs: Ask for token probabilities of boolean fields, where the LM returns them.
             last: Output fields described after the material, because they differ between otherwise equal prompts.
             **config: Settings for the LM, as in `dspy.Predict`.
@@ -138,11 +138,11 @@ class StructuredPredict(dspy.Predict):
         """Runs `aforward` to its end."""
         return run_sync(self.aforward(**kwargs))
 
-    async def aforward(self, *, choices: Mapping[str, Sequence[int]] | None = None, **kwargs: Any) -> dspy.Prediction:
+    async def aforward(self, *, choices: Mapping[str, Sequence[Any]] | None = None, **kwargs: Any) -> dspy.Prediction:
         """Asks the LM, re-asks once where needed, and reads the reply.
 
         Args:
-            choices: Numbers that exist in this call, per list field (such as passage numbers).
+            choices: What exists in this call, per list field (such as passage numbers, or names to choose from).
             **kwargs: The signature's inputs, and DSPy's `config`, `demos`, `signature`, `lm`.
 
         Returns:
@@ -169,7 +169,7 @@ class StructuredPredict(dspy.Predict):
 
     def _native(self, signature: Any, spec: FieldSpec, value: Any) -> Any:
         if spec.kind != "probability" or value is None:
-            return list(value) if spec.kind == "numbers" and value is not None else value
+            return list(value) if spec.kind in ("numbers", "texts") and value is not None else value
         from dspy_mama.lm.stated import noul
 
         return noul(signature, self.fields, spec.name, value)
