@@ -1,0 +1,121 @@
+"""Any csv, tsv, jsonl, json, parquet or xlsx file with a patient's case in each row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+from dspy_mama.core.errors import DataError, DeclarationError, Fault
+from dspy_mama.core.ids import content_hash
+from dspy_mama.core.patient_case import FURTHER_SECTION, PatientCase
+from dspy_mama.datasets.loading import columns_in, data_files, given_path, tables_of
+from dspy_mama.datasets.tables import Table
+from dspy_mama.settings import DataSettings
+
+_NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "id": ("id", "case_id", "number"),
+    "case": ("case", "text", "presentation", "primary", "initial_presentation", "vignette"),
+    "follow_up": ("follow_up", "follow_up_presentation", "followup"),
+    "further": ("further", "further_diagnostic_tests", "further_tests"),
+    "diagnosis": ("diagnosis", "final_diagnosis", "final_name", "gold"),
+    "group": ("group", "type", "category"),
+}
+"""Our field, and the column names under which it is found; `data.columns` names others."""
+
+_SECTIONS: Final = (
+    "Basic Information",
+    "Clinical Presentation",
+    "Physical Examination",
+    "Past Medical History",
+    "Initial Test Results",
+)
+
+
+def _plain(name: str) -> str:
+    return "_".join(name.casefold().replace("-", " ").replace("_", " ").split())
+
+
+def load_case_table(settings: DataSettings) -> tuple[list[PatientCase], dict[str, Any]]:
+    """Loads cases from a table.
+
+    Columns: `id`; `case` (the presentation at the first visit) or MAC's five sections; `further` (what further tests
+    added) or `follow_up` (the whole presentation at the follow-up); `diagnosis`, `group`. Only the case is needed.
+
+    Args:
+        settings: `path` (a file, or a folder with one data file), `columns`, `encoding`.
+
+    Raises:
+        DeclarationError: Nothing is at the path, or `data.columns` does not fit the file.
+        DataError: The file cannot be read, or rows have faults; all of them are named.
+    """
+    path = given_path(settings)
+    files = data_files(path)
+    if len(files) > 1:
+        found = ", ".join(file.name for file in files)
+        raise DeclarationError(f"data.path: {str(path)!r} is a folder of several data files ({found}); give one file")
+    table = tables_of(files, settings.encoding)[0]
+    columns = _columns(table, settings)
+    sections = {} if "case" in columns else _section_columns(table)
+    if "case" not in columns and not sections:
+        reason = (
+            f"no column with the case; {columns_in(table)}. Name it, such as data.columns.case='{table.columns[0]}'"
+        )
+        raise DataError(table.name, [Fault(None, None, reason)])
+    cases, faults = [], []
+    for number, row in table:
+        case = _case(number, row, columns, sections)
+        if not case.text("primary"):
+            faults.append(Fault(number, columns.get("case"), "holds no text of the case"))
+        cases.append(case)
+    counted = Counter(case.id for case in cases)
+    faults += [Fault(None, columns.get("id"), f"{i!r} occurs {n} times") for i, n in counted.items() if n > 1]
+    if faults:
+        raise DataError(table.name, faults)
+    return cases, dict(table.facts)
+
+
+def _columns(table: Table, settings: DataSettings) -> dict[str, str]:
+    unknown = sorted(set(settings.columns) - set(_NAMES))
+    if unknown:
+        raise DeclarationError(
+            f"data.columns: {', '.join(unknown)} mean(s) nothing for cases; known: {', '.join(_NAMES)}"
+        )
+    absent = sorted(set(settings.columns.values()) - set(table.columns))
+    if absent:
+        raise DeclarationError(f"data.columns: no column {', '.join(absent)}; {columns_in(table)}")
+    found = {
+        field: column
+        for field, names in _NAMES.items()
+        for column in [next((c for name in names for c in table.columns if _plain(c) == name), None)]
+        if column is not None
+    }
+    return {**found, **settings.columns}
+
+
+def _section_columns(table: Table) -> dict[str, str]:
+    known = {_plain(name): name for name in _SECTIONS}
+    return {column: known[_plain(column)] for column in table.columns if _plain(column) in known}
+
+
+def _case(number: int, row: dict[str, str], columns: dict[str, str], sections: dict[str, str]) -> PatientCase:
+    def cell(field: str) -> str:
+        return row[columns[field]].strip() if field in columns else ""
+
+    first = {name: row[column] for column, name in sections.items()} if sections else {"": cell("case")}
+    if cell("follow_up"):
+        # The whole presentation of the follow-up stands in place of what was known before.
+        further = {**dict.fromkeys(first, ""), "": cell("follow_up")}
+    else:
+        further = {FURTHER_SECTION: cell("further")} if "further" in columns else {}
+    notices = [f"{name or 'the case'} is empty" for name, text in first.items() if not text.strip()]
+    if not cell("follow_up") and not cell("further"):
+        notices.append("the follow-up adds no further tests")
+    return PatientCase(
+        id=cell("id") or f"row-{number}-{content_hash(chr(10).join(first.values()), 8)}",
+        sections=first,
+        further=further,
+        diagnosis=" ".join(cell("diagnosis").split()) or None,
+        group=cell("group") or None,
+        source="table",
+        notices=tuple(notices),
+    )
