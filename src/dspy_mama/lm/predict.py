@@ -14,6 +14,7 @@ from dspy_mama.core.event_loop import run_sync
 from dspy_mama.core.outcomes import Outcome, Scored, Unscored
 from dspy_mama.core.reading import is_refusal, read_fields, strip_reasoning
 from dspy_mama.lm.exchange import Failure, Reply, send
+from dspy_mama.lm.hosts import refuse_leaving
 from dspy_mama.lm.prompt import Message, messages_for, reask_messages
 from dspy_mama.lm.schema import FieldSpec, field_specs, json_schema, restrict
 from dspy_mama.lm.token_probability import label_probability
@@ -126,6 +127,7 @@ class StructuredPredict(dspy.Predict):
         self.role = role
         self.logprobs = logprobs
         self.last = tuple(last)
+        self.local_only = False  # set by load_program where the program was made with a local LM
         field_specs(self.signature)
 
     def reset(self) -> None:
@@ -157,6 +159,8 @@ class StructuredPredict(dspy.Predict):
                 f"no LM for the role {self.role!r}: call dspy.configure(lm=dspy.LM(...)), or give the program "
                 f"lms={{{self.role!r}: dspy.LM(...)}}"
             )
+        if self.local_only and not kwargs.get("lm") and not self.lm:
+            refuse_leaving(self.role, dspy.settings.lm)
         lm, config, signature, demos, inputs = self._forward_preprocess(**kwargs)
         specs = restrict(field_specs(signature), choices or {})
         messages = messages_for(signature, demos, inputs, specs, self.last)

@@ -1,144 +1,143 @@
-"""A program as one JSON file: prompts, demonstrations, thresholds and the settings it was made from."""
+"""A program as one JSON file: prompts, demonstrations and thresholds, with what they were made from.
+
+Demonstrations are data: they hold texts of the pairs that they were taken from, and instructions that an LM wrote may
+paraphrase some. The file says so, and `demos="strip"` or `"refuse"` keeps them out.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from dspy_mama.core.cases import DOMAINS
+import dspy
+
 from dspy_mama.core.errors import DeclarationError
-from dspy_mama.core.ports import Retriever
-from dspy_mama.settings import AblationSettings, SystemSettings, from_mapping, to_mapping
-from dspy_mama.systems.audit import RiskAuditor, build_program
+from dspy_mama.core.ids import object_hash
+from dspy_mama.lm.hosts import host_of
+from dspy_mama.optimize.artifact_hashes import content_hash, prompt_hashes
+from dspy_mama.optimize.artifact_kinds import kind_of
+from dspy_mama.settings import to_mapping
 
-FORMAT: Final = 1
-KIND: Final = "risk_auditor"
+FORMAT: Final = 2
+"""2: settings under one key, hashes, hosts of LMs, and what is known of demonstrations."""
+
+Demos = Literal["keep", "strip", "refuse"]
 
 
-def program_state(program: RiskAuditor) -> dict[str, Any]:
+def program_state(program: Any, *, origin: Mapping[str, Any] | None = None, demos: Demos = "keep") -> dict[str, Any]:
     """Returns a program as plain data; LMs are kept by name alone, never with address or key.
 
+    Args:
+        program: A program made from settings.
+        origin: What it was made from, as plain data without texts: `optimizer` (settings), `data` (hash per split),
+            `evidence` (`Retriever.describe()`), `validation` (figures).
+        demos: `keep` demonstrations; `strip` leaves them out, and what is left does not load; `refuse` a program
+            that has any.
+
     Raises:
-        DeclarationError: The program was not made from settings, so that nothing could rebuild it.
+        DeclarationError: The program was not made from settings, so that nothing could rebuild it; or it has
+            demonstrations, and they are refused.
     """
-    if program.settings is None:
+    kind = kind_of(program)
+    groups = kind.settings(program)
+    if groups is None:
         raise DeclarationError("this program was composed by hand; only programs made by from_preset can be saved")
-    system, ablation = program.settings
-    # An LM is an address, a key's name or a live engine: none of them belongs into a file.
-    bare = program.deepcopy()
-    for _, predictor in bare.named_predictors():
-        predictor.lm = None
-    state = bare.dump_state(json_mode=True)
-    lms = {p.role: p.lm.model for _, p in program.named_predictors() if p.lm is not None}
-    return {
-        "kind": KIND,
+    state = _state(program)
+    shown = {name: len(part["demos"]) for name, part in state.items() if part["demos"]}
+    if shown and demos == "refuse":
+        raise DeclarationError(
+            f"demonstrations hold texts of the pairs they were taken from ({_told(shown)}), and tracking.store_text="
+            "false keeps texts out: allow them, or choose an optimizer without demonstrations"
+        )
+    if demos == "strip":
+        state = {name: {**part, "demos": []} for name, part in state.items()}
+    document: dict[str, Any] = {
+        "kind": kind.name,
         "format": FORMAT,
-        "system": to_mapping(system),
-        "ablation": to_mapping(ablation),
-        "thresholds": dict(program.thresholds),
-        "lms": lms,
+        "versions": {name: metadata.version(name) for name in ("dspy-mama", "dspy")},
+        "settings": {name: to_mapping(group) for name, group in groups.items()},
+        "thresholds": dict(getattr(program, "thresholds", {})),
+        "lms": _lms(program),
+        "demonstrations": {"count": shown, "kept": demos != "strip", "texts": bool(shown) and demos != "strip"},
+        "origin": dict(origin or {}),
+        "hashes": {
+            "prompts": prompt_hashes(program),
+            "uncompiled": prompt_hashes(_uncompiled(kind, groups, program)),
+            "criteria": object_hash(kind.criteria(groups), 16),
+        },
         "state": state,
     }
+    document = json.loads(json.dumps(document, ensure_ascii=False, default=str))
+    document["hashes"]["content"] = content_hash(document)
+    return document
 
 
-def save_program(program: RiskAuditor, path: str | Path) -> Path:
+def _told(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}: {count}" for name, count in counts.items())
+
+
+def _uncompiled(kind: Any, groups: Mapping[str, Any], program: Any) -> Any:
+    """Returns the program as its settings make it: what an optimiser started from."""
+    return kind.build(groups, getattr(program, "retriever", None))
+
+
+def _state(program: Any) -> dict[str, Any]:
+    """Returns prompts, demonstrations and cuts by predictor.
+
+    An LM is an address, a key's name or a live engine, traces and training sets are pairs: none belongs into a file.
+    """
+    parts: dict[str, Any] = {}
+    for name, predictor in program.named_predictors():
+        part = predictor.reset_copy()
+        part.lm, part.demos, part.fields = None, predictor.demos, predictor.fields
+        part.signature = predictor.signature
+        state = part.dump_state(json_mode=True)
+        parts[name] = {key: state[key] for key in ("signature", "demos", "fields") if key in state}
+    return parts
+
+
+def _lms(program: Any) -> dict[str, dict[str, str]]:
+    lms: dict[str, dict[str, str]] = {}
+    for name, predictor in program.named_predictors():
+        lm, role = predictor.lm or dspy.settings.lm, getattr(predictor, "role", name)
+        if lm is not None and lms.get(role, {}).get("host") != "local":
+            lms[role] = {"model": str(lm.model), "host": host_of(lm)}
+    return lms
+
+
+def save_program(
+    program: Any, path: str | Path, *, origin: Mapping[str, Any] | None = None, demos: Demos = "keep"
+) -> Path:
     """Writes a program to a JSON file and returns its path.
+
+    Args:
+        program: A program made from settings.
+        path: The file.
+        origin: See `program_state`.
+        demos: See `program_state`.
 
     Raises:
         DeclarationError: The program cannot be saved, or the file cannot be written.
     """
+    return write_state(program_state(program, origin=origin, demos=demos), path)
+
+
+def write_state(document: Mapping[str, Any], path: str | Path) -> Path:
+    """Writes what `program_state` returned to a file, whole or not at all.
+
+    Raises:
+        DeclarationError: The file cannot be written.
+    """
     target = Path(path)
-    text = json.dumps(program_state(program), ensure_ascii=False, indent=1, sort_keys=True)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = target.with_suffix(target.suffix + ".part")
+        text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True)
         draft.write_text(text + "\n", encoding="utf-8")
         draft.replace(target)
     except OSError as error:
         raise DeclarationError(f"{target}: cannot be written ({error})") from error
     return target
-
-
-def _read(path: Path) -> dict[str, Any]:
-    file = path / "program.json" if path.is_dir() else path
-    try:
-        saved = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DeclarationError(f"{file}: not a saved program ({error})") from error
-    if not isinstance(saved, dict) or saved.get("kind") != KIND:
-        raise DeclarationError(f"{file}: not a saved RiskAuditor")
-    if saved.get("format") != FORMAT:
-        raise DeclarationError(f"{file}: saved in format {saved.get('format')}, this version reads format {FORMAT}")
-    return saved
-
-
-def load_program(
-    path: str | Path, *, lms: Mapping[str, Any] | None = None, retriever: Retriever | None = None
-) -> RiskAuditor:
-    """Rebuilds a saved program.
-
-    Args:
-        path: The file, or a run folder that holds `program.json`.
-        lms: LM per role; a role without one takes `dspy.settings.lm`. Saved programs bring no LM with them.
-        retriever: Evidence; None = the shipped corpus, where the program reads any.
-
-    Raises:
-        DeclarationError: The file is no saved program, or its state does not fit the program that its settings make
-            (such as the state of an ablation under the settings of the full method).
-    """
-    where = Path(path)
-    saved = _read(where)
-    try:
-        system = from_mapping(SystemSettings, saved["system"])
-        ablation = from_mapping(AblationSettings, saved["ablation"])
-        state, thresholds = dict(saved["state"]), dict(saved["thresholds"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise DeclarationError(f"{where}: incomplete ({error})") from error
-    program = build_program(system, ablation, retriever)
-    _check_names(where, program, state)
-    for predictor in state.values():
-        if isinstance(predictor, dict):
-            predictor["lm"] = None
-    try:
-        program.load_state(state)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DeclarationError(f"{where}: its state cannot be loaded ({error})") from error
-    # Above a cut past 1, or beside NaN, no probability would be risky: every label would read as safe.
-    unusable = {d: t for d, t in thresholds.items() if d not in DOMAINS or not _is_share(t)}
-    if unusable:
-        raise DeclarationError(f"{where}: thresholds must lie in [0, 1] and name a domain: {unusable}")
-    program.thresholds = thresholds
-    return program.set_lms(lms) if lms else program
-
-
-def _is_share(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
-
-
-def _is_predictor(state: Any) -> bool:
-    """Tells whether a part of a state has the shape of a predictor's: a damaged file shows here, not in a call."""
-    if not isinstance(state, dict) or not isinstance(state.get("signature"), dict):
-        return False
-    demos = state.get("demos", [])
-    fields_are_list = isinstance(state["signature"].get("fields"), list)
-    return fields_are_list and isinstance(demos, list) and all(isinstance(demo, dict) for demo in demos)
-
-
-def _check_names(where: Path, program: RiskAuditor, state: Mapping[str, Any]) -> None:
-    """Refuses a state whose predictors or fields are not those of the program."""
-    wanted = dict(program.named_predictors())
-    found = {name for name in state if name != "metadata"}
-    if found != set(wanted):
-        missing, extra = sorted(set(wanted) - found), sorted(found - set(wanted))
-        raise DeclarationError(
-            f"{where}: its state does not fit its settings (missing: {missing}, not in this program: {extra}); "
-            "an ablated program loads only into the same ablation"
-        )
-    for name, predictor in wanted.items():
-        if not _is_predictor(state[name]):
-            raise DeclarationError(f"{where}: the state of {name} is damaged; save or compile the program again")
-        fields = len(predictor.signature.dump_state()["fields"])
-        if len(state[name]["signature"]["fields"]) != fields:
-            raise DeclarationError(f"{where}: {name} was saved with other fields; compile it again with this version")

@@ -1,0 +1,72 @@
+"""Kinds of programs that can be saved: how their settings are told, and how a program is made of them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dspy_mama.core.cases import DOMAINS
+from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.ports import Retriever
+from dspy_mama.settings import AblationSettings, SystemSettings
+from dspy_mama.systems.audit import RiskAuditor, build_program
+from dspy_mama.systems.audit.signatures import risk_definition
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramKind:
+    """One kind of program.
+
+    Attributes:
+        name: Its name in a file.
+        program: Its class.
+        groups: Settings that it is made from: group -> dataclass.
+        settings: From a program to these settings; None = it was composed by hand.
+        build: From the settings by group, and evidence, to an uncompiled program.
+        criteria: From the settings by group to the words that define what is judged.
+    """
+
+    name: str
+    program: type[Any]
+    groups: Mapping[str, type[Any]]
+    settings: Callable[[Any], Mapping[str, Any] | None]
+    build: Callable[[Mapping[str, Any], Retriever | None], Any]
+    criteria: Callable[[Mapping[str, Any]], Any]
+
+
+def _audit_settings(program: Any) -> Mapping[str, Any] | None:
+    return None if program.settings is None else dict(zip(("system", "ablation"), program.settings, strict=True))
+
+
+def _build_audit(groups: Mapping[str, Any], retriever: Retriever | None) -> RiskAuditor:
+    return build_program(groups["system"], groups["ablation"], retriever)
+
+
+def _risk_definitions(groups: Mapping[str, Any]) -> dict[str, str]:
+    return {domain: risk_definition(domain, groups["system"].jurisdiction) for domain in DOMAINS}
+
+
+KINDS: Final[Mapping[str, ProgramKind]] = {
+    "risk_auditor": ProgramKind(
+        "risk_auditor",
+        RiskAuditor,
+        {"system": SystemSettings, "ablation": AblationSettings},
+        _audit_settings,
+        _build_audit,
+        _risk_definitions,
+    ),
+}
+"""Kinds by name; to add one, describe it here."""
+
+
+def kind_of(program: Any) -> ProgramKind:
+    """Returns a program's kind.
+
+    Raises:
+        DeclarationError: It is of no kind that can be saved.
+    """
+    for kind in KINDS.values():
+        if isinstance(program, kind.program):
+            return kind
+    raise DeclarationError(f"{type(program).__name__} cannot be saved; programs that can: {', '.join(KINDS)}")
