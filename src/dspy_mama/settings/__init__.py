@@ -9,6 +9,7 @@ from dspy_mama.settings.audit import (
     SystemName,
     SystemSettings,
 )
+from dspy_mama.settings.baseline import BertSettings, SupervisedName, SupervisedSettings
 from dspy_mama.settings.evidence import CorpusSettings, EmbedderSettings, RetrieverSettings
 from dspy_mama.settings.lm import LMSettings, LMSpec
 from dspy_mama.settings.run import (
@@ -23,6 +24,7 @@ from dspy_mama.settings.whole import Settings, from_mapping, to_mapping
 __all__ = [
     "AblationName",
     "AblationSettings",
+    "BertSettings",
     "CorpusSettings",
     "DataSettings",
     "EmbedderSettings",
@@ -36,6 +38,8 @@ __all__ = [
     "RouterSettings",
     "RuntimeSettings",
     "Settings",
+    "SupervisedName",
+    "SupervisedSettings",
     "SystemName",
     "SystemSettings",
     "TrackingSettings",

@@ -11,8 +11,10 @@ from pydantic.dataclasses import dataclass
 
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.settings.audit import AblationSettings, SystemSettings
+from dspy_mama.settings.baseline import SupervisedSettings
 from dspy_mama.settings.evidence import CorpusSettings, EmbedderSettings, RetrieverSettings
 from dspy_mama.settings.lm import LMSettings
+from dspy_mama.settings.panel import PanelSettings
 from dspy_mama.settings.run import (
     DataSettings,
     ExperimentSettings,
@@ -34,6 +36,8 @@ class Settings:
     retriever: RetrieverSettings = Field(default_factory=RetrieverSettings)
     corpus: CorpusSettings = Field(default_factory=CorpusSettings)
     data: DataSettings = Field(default_factory=DataSettings)
+    baseline: SupervisedSettings = Field(default_factory=SupervisedSettings)
+    panel: PanelSettings = Field(default_factory=PanelSettings)
     optimizer: OptimizerSettings = Field(default_factory=OptimizerSettings)
     runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
     tracking: TrackingSettings = Field(default_factory=TrackingSettings)

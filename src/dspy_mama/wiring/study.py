@@ -23,7 +23,7 @@ from dspy_mama.wiring.lifecycle import RunPlan, StudyResult, carry_out, spec_gro
 
 logger = logging.getLogger(__name__)
 
-OTHER_SYSTEMS: Final = ("refiner", "panel")
+OTHER_SYSTEMS: Final = ("refiner", "panel", "baseline")
 """Groups of settings that an audit does not read."""
 
 
