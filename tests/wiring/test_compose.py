@@ -88,3 +88,13 @@ def test_composing_leaves_an_outer_hydra_as_it_was():
     with initialize_config_dir(version_base="1.3", config_dir=str(shipped("conf").resolve())):
         compose(["system=baseline"])
         assert outer_compose(config_name="config").system.name == "rag"
+
+
+def test_an_unknown_choice_or_group_is_named_with_what_there_is():
+    with pytest.raises(DeclarationError) as choice:
+        compose(["lm=nope"])
+    assert str(choice.value) == "lm=nope: there is no such choice; choices are embedded, ollama, openai, vllm"
+    with pytest.raises(DeclarationError) as group:
+        compose(["systm=rag"])
+    assert str(group.value).startswith("systm: there is no such group of settings; groups are ablation, ")
+    assert "\n" not in f"{choice.value}{group.value}"

@@ -48,9 +48,12 @@ class DataError(DeclarationError):
     """
 
     def __init__(self, path: str, faults: list[Fault] | tuple[Fault, ...]) -> None:
-        """Builds the message from at most the first ten faults."""
+        """Builds the message: one line for one fault, else a line for each of the first ten."""
         self.path = str(path)
         self.faults = tuple(faults)
+        if len(self.faults) == 1:
+            super().__init__(f"{self.path}: {self.faults[0]}")
+            return
         shown = "\n".join(f"  {fault}" for fault in self.faults[:10])
         more = len(self.faults) - 10
         tail = f"\n  ... and {more} more" if more > 0 else ""

@@ -61,6 +61,23 @@ def settings_from(config: Any) -> Settings:
     return from_mapping(Settings, values)
 
 
+_NO_CHOICE = re.compile(
+    r"Could not find '([^'/]+)/([^']*)'.*?Available options in '[^']*':(.*?)Config search path", re.DOTALL
+)
+_NO_GROUP = re.compile(r"Could not override '([^']+)'")
+
+
+def _in_our_words(message: str) -> str:
+    """Returns Hydra's message as one line that names what there is, without its search path."""
+    if found := _NO_CHOICE.search(message):
+        group, choice, options = found.groups()
+        return f"{group}={choice}: there is no such choice; choices are {', '.join(options.split())}"
+    if found := _NO_GROUP.search(message):
+        groups = sorted(folder.name for folder in shipped("conf").iterdir() if folder.is_dir())
+        return f"{found[1]}: there is no such group of settings; groups are {', '.join(groups)}"
+    return " ".join(line.strip() for line in message.splitlines() if line.strip())[:800]
+
+
 def compose(overrides: Sequence[str] = (), config: str = "config") -> Settings:
     """Composes settings from the shipped conf groups.
 
@@ -84,8 +101,7 @@ def compose(overrides: Sequence[str] = (), config: str = "config") -> Settings:
         with initialize_config_dir(version_base="1.3", config_dir=str(shipped("conf").resolve())):
             return settings_from(hydra_compose(config_name=config, overrides=ready))
     except (HydraException, OmegaConfBaseException) as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise DeclarationError(" ".join(lines)[:800]) from None
+        raise DeclarationError(_in_our_words(str(error))) from None
     finally:
         if outer is not None:
             GlobalHydra.instance().initialize(outer)
