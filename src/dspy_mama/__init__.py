@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dspy_mama.core import UNDETERMINED
     from dspy_mama.lm import embedded_lm
-    from dspy_mama.optimize import load_program, save_program
+    from dspy_mama.optimize import save_program
     from dspy_mama.systems.audit import RiskAuditor
+    from dspy_mama.wiring.programs import load_program
 
 __version__ = "0.1.0"
 
@@ -17,7 +18,7 @@ __all__ = ["UNDETERMINED", "RiskAuditor", "__version__", "embedded_lm", "load_pr
 
 _HOMES = {
     "RiskAuditor": "dspy_mama.systems.audit",
-    "load_program": "dspy_mama.optimize",
+    "load_program": "dspy_mama.wiring.programs",
     "save_program": "dspy_mama.optimize",
     "embedded_lm": "dspy_mama.lm",
     "UNDETERMINED": "dspy_mama.core",

@@ -45,11 +45,19 @@ def host_of(lm: Any) -> Host:
         address = getattr(engine, "api_base", None)
         return address_kind(address) if isinstance(address, str) else "unknown"
     settings = getattr(lm, "kwargs", {})
-    address = settings.get("api_base") or settings.get("base_url")
-    if isinstance(address, str):
+    return host_at(str(getattr(lm, "model", "")), settings.get("api_base") or settings.get("base_url"))
+
+
+def host_at(model: str, address: str | None) -> Literal["local", "public"]:
+    """Tells where a model answers by its name and address.
+
+    Args:
+        model: `embedded`, or a DSPy model string such as `openai/gpt-4o`.
+        address: Address of the server; None = the provider's own.
+    """
+    if address is not None:
         return address_kind(address)
-    provider = str(getattr(lm, "model", "")).split("/", 1)[0]
-    return "local" if provider in _LOCAL_PROVIDERS else "public"
+    return "local" if model.split("/", 1)[0] in _LOCAL_PROVIDERS else "public"
 
 
 def refuse_leaving(role: str, lm: Any) -> None:

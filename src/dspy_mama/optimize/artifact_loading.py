@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 OnMismatch = Literal["refuse", "warn"]
 
-_FILES: Final = ("program.json", "data/program.json")
+_FILES: Final = ("program.json", "data/program/program.json")
 """In a run folder, and in an MLflow model."""
 _EVIDENCE: Final = ("kind", "revision", "embedder", "scope")
 """What tells one body of evidence from another."""
