@@ -11,6 +11,7 @@ from typing import Any
 from dspy_mama.core.ports import Retriever
 from dspy_mama.optimize import artifact_loading
 from dspy_mama.optimize.artifact_loading import OnMismatch
+from dspy_mama.optimize.diff import show_artifact
 from dspy_mama.settings import TrackingSettings
 from dspy_mama.tracking.mlflow_model import fetch_model, is_model_uri
 from dspy_mama.tracking.mlflow_store import locate
@@ -66,3 +67,19 @@ def fetch_program(uri: str, tracking: TrackingSettings | None, folder: Path) -> 
     """
     settings = tracking or TrackingSettings(uri=os.environ.get("MLFLOW_TRACKING_URI") or None)
     return fetch_model(uri, locate(settings.uri, settings.root), folder)
+
+
+def show_program(path: str | Path, tracking: TrackingSettings | None = None) -> tuple[str, dict[str, Any]]:
+    """Returns a saved program for a terminal and as plain data: what it is, and what optimisation changed in it.
+
+    Args:
+        path: As `load_program` takes it.
+        tracking: As `load_program` takes it.
+
+    Raises:
+        DeclarationError: There is no such program of this version.
+    """
+    if not is_model_uri(path):
+        return show_artifact(path)
+    with tempfile.TemporaryDirectory(prefix="program-") as folder:
+        return show_artifact(fetch_program(str(path), tracking, Path(folder)))
