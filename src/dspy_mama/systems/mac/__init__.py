@@ -1,15 +1,36 @@
 """System C (MAC): multi-agent conversation for diagnosis (see `DiagnosisPanel`)."""
 
 from dspy_mama.systems.mac.accounts import diagnosis_of
+from dspy_mama.systems.mac.knowledge import DIMENSIONS, DiseaseExpert, KnowledgeAnswer, knowledge_record
 from dspy_mama.systems.mac.panel import ROLES, DiagnosisPanel
+from dspy_mama.systems.mac.record import (
+    DiagnosisItem,
+    diagnosis_record,
+    failed_record,
+    identity_record,
+    item_key,
+    without_texts,
+)
 from dspy_mama.systems.mac.schema import Conclusion, Diagnosis, Discussion, Turn
+from dspy_mama.systems.mac.single import SingleDiagnosis
 
 __all__ = [
+    "DIMENSIONS",
     "ROLES",
     "Conclusion",
     "Diagnosis",
+    "DiagnosisItem",
     "DiagnosisPanel",
     "Discussion",
+    "DiseaseExpert",
+    "KnowledgeAnswer",
+    "SingleDiagnosis",
     "Turn",
     "diagnosis_of",
+    "diagnosis_record",
+    "failed_record",
+    "identity_record",
+    "item_key",
+    "knowledge_record",
+    "without_texts",
 ]
