@@ -22,7 +22,7 @@ _CONTEXT: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class ProgramDiff:
-    """How one program differs from another.
+    r"""How one program differs from another.
 
     Attributes:
         predictors: Per predictor that differs: `instructions`, `fields` and `cuts` as `{"before", "after"}`, and
