@@ -4,7 +4,7 @@ import pytest
 from tests.tracking.samples import record
 
 from dspy_mama.core.errors import DataError, DeclarationError
-from dspy_mama.tracking.records import final_outcomes, is_finished, read_records, repair_tail, to_line
+from dspy_mama.tracking.records import final_outcomes, in_data_order, is_finished, read_records, repair_tail, to_line
 
 
 def test_a_line_holds_japanese_as_it_is_and_no_line_end_but_its_own():
@@ -114,3 +114,8 @@ def test_only_a_record_whose_every_final_verdict_failed_on_infrastructure_is_unf
 def test_a_record_of_another_shape_is_named():
     with pytest.raises(DeclarationError, match="'x7' has no verdicts"):
         final_outcomes({"key": "k", "id": "x7", "phases": {}, "final_phase": "consensus"})
+
+
+def test_records_are_listed_in_the_order_of_the_data():
+    rows = [{"key": k, "repeat": r, "position": p} for k, r, p in [("a", 1, 0), ("b", 0, 2), ("c", 0, 0), ("d", 0, None)]]
+    assert [row["key"] for row in in_data_order(rows)] == ["c", "b", "d", "a"]

@@ -134,24 +134,24 @@ class _Run:
         seconds = time.monotonic() - self._started
         return RunResult(self._done, self._skipped, self._failed, self._interrupted, seconds)
 
-    def _is_cut_short(self, todo: Iterator[Any]) -> bool:
+    def _is_cut_short(self, todo: Iterator[tuple[int, Any]]) -> bool:
         return any(worker.cancelled() for worker in self._workers) or next(todo, None) is not None
 
-    def _todo(self, items: Iterable[Any], finished: set[str]) -> Iterator[Any]:
-        for item in items:
+    def _todo(self, items: Iterable[Any], finished: set[str]) -> Iterator[tuple[int, Any]]:
+        for position, item in enumerate(items):
             key = self._kind.key(item, self._repeat)
             if key in finished:
                 self._skipped += 1
                 self._progress.skip()
             else:
                 finished.add(key)
-                yield item
+                yield position, item
 
-    async def _work(self, todo: Iterator[Any]) -> None:
-        while not self._stopping and (item := next(todo, None)) is not None:
+    async def _work(self, todo: Iterator[tuple[int, Any]]) -> None:
+        while not self._stopping and (taken := next(todo, None)) is not None:
             self._in_flight += 1
             try:
-                record = await self._one(item)
+                record = {**await self._one(taken[1]), "position": taken[0]}
             finally:
                 self._in_flight -= 1
             self._count(record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,19 @@ def _parse(line: bytes) -> Record | None:
     except ValueError:  # also UnicodeDecodeError
         return None
     return record if isinstance(record, dict) and isinstance(record.get("key"), str) else None
+
+
+def in_data_order(records: Iterable[Record]) -> tuple[Record, ...]:
+    """Returns records repeat by repeat in the order of the data, by their `position`; a file keeps them as finished.
+
+    Records without a position (made by hand, or elsewhere) keep their order, after the others of their repeat.
+    """
+
+    def place(record: Record) -> tuple[int, float]:
+        position = record.get("position")
+        return int(record.get("repeat") or 0), float("inf") if position is None else float(position)
+
+    return tuple(sorted(records, key=place))
 
 
 def repair_tail(path: Path) -> int:

@@ -15,7 +15,16 @@ from typing import Any, Final, Literal
 from dspy_mama.core.errors import DeclarationError, ExecutionError
 from dspy_mama.tracking.atomic import write_json
 from dspy_mama.tracking.lock import FileLock
-from dspy_mama.tracking.records import Record, RecordFile, is_finished, iter_records, read_records, repair_tail, to_line
+from dspy_mama.tracking.records import (
+    Record,
+    RecordFile,
+    in_data_order,
+    is_finished,
+    iter_records,
+    read_records,
+    repair_tail,
+    to_line,
+)
 from dspy_mama.tracking.scrub import scrub
 from dspy_mama.tracking.spec import spec_hash
 
@@ -171,12 +180,12 @@ class RunStore:
         return read_records(self.folder / RECORDS)
 
     def records(self) -> tuple[Record, ...]:
-        """Returns the records, one a pair.
+        """Returns the records, one an item, in the order of the data.
 
         Raises:
             DataError: A line before the last is not a record.
         """
-        return self.read().records
+        return in_data_order(self.read().records)
 
     def finished_keys(self) -> set[str]:
         """Returns the keys that need not be audited again (those that failed on infrastructure do).

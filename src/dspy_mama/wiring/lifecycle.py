@@ -123,7 +123,7 @@ async def carry_out(plan: RunPlan[Item]) -> StudyResult:
     started = datetime.now(UTC)
     with RunStore.start(settings.tracking.root, plan.spec, resume=settings.runtime.resume) as store:
         result = await do_items(plan, store)
-        records = in_order(store.records(), plan)
+        records = store.records()
         unscored = check_unscored(records, settings.runtime.max_unscored_rate, plan.outcome_noun)
         requests = served_requests(plan.program)
         if result.interrupted:
@@ -178,13 +178,6 @@ def _joined(one: RunResult, two: RunResult) -> RunResult:
         one.interrupted or two.interrupted,
         one.seconds + two.seconds,
     )
-
-
-def in_order(records: Sequence[Record], plan: RunPlan[Item]) -> tuple[Record, ...]:
-    """Returns the records repeat by repeat in the order of the data."""
-    keys = [plan.kind.key(item, repeat) for repeat in range(plan.repeats) for item in plan.items]
-    place = {key: number for number, key in enumerate(keys)}
-    return tuple(sorted(records, key=lambda record: place.get(record["key"], len(place))))
 
 
 def write_parts(plan: RunPlan[Item], store: RunStore, started: datetime) -> None:

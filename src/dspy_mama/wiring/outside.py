@@ -75,15 +75,15 @@ def is_record_file(path: Path) -> bool:
 
 
 def read_record_file(path: Path) -> tuple[dict[str, Any], ...]:
-    """Returns the records of a file, one a pair.
+    """Returns the records of a file, one a pair, in the order of the data.
 
     Raises:
         DeclarationError: The file holds none.
         DataError: A line is not a record.
     """
-    from dspy_mama.tracking.records import read_records
+    from dspy_mama.tracking.records import in_data_order, read_records
 
-    records = read_records(path).records
+    records = in_data_order(read_records(path).records)
     if not records:
         raise DeclarationError(f"{path}: holds no record")
     return records

@@ -205,9 +205,7 @@ class _Setting:
 
     def records(self) -> tuple[dict[str, Any], ...]:
         """Returns the records of all repeats, repeat by repeat in the order of the data."""
-        place = {pair.id: number for number, pair in enumerate(self._loaded.pairs)}
-        found = RunStore.open(self._folder).records()
-        return tuple(sorted(found, key=lambda record: (record["repeat"], place.get(record["id"], len(place)))))
+        return RunStore.open(self._folder).records()
 
     def finish(self, run: SettingRun, records: Sequence[dict[str, Any]], started: datetime) -> SettingRun:
         """Writes what a run leaves; a run that fails for want of a server stays open and goes on next time."""
