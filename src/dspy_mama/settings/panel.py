@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from dspy_mama.settings.grading import GradingSettings
 from dspy_mama.settings.strict import STRICT
 
 DiagnosisStage = Literal["primary", "follow_up"]
@@ -57,6 +58,8 @@ class PanelSettings:
         stages: Stages of a case to diagnose.
         methods: Programs to run on each: the panel (`mac`) and the baselines.
         baselines: Settings of the baselines.
+        repeats: Independent diagnoses of every case, stage and method, 1 to 50; from 2 on, Fleiss' kappa is given.
+        grading: How diagnoses are graded.
     """
 
     name: str = "default"
@@ -73,6 +76,8 @@ class PanelSettings:
     stages: tuple[DiagnosisStage, ...] = ("primary", "follow_up")
     methods: tuple[DiagnosisMethod, ...] = ("mac", "direct", "cot", "self_consistency", "self_refine")
     baselines: BaselineSettings = Field(default_factory=BaselineSettings)
+    repeats: int = Field(default=1, ge=1, le=50)
+    grading: GradingSettings = Field(default_factory=GradingSettings)
 
     def __post_init__(self) -> None:
         """Refuses a discussion in which not everybody is heard, and choices that are named twice or not at all."""

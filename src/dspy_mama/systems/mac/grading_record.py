@@ -1,0 +1,85 @@
+"""A record of a diagnosis with its grades: what the grader and the matcher make of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from dspy_mama.lm.usage import total
+from dspy_mama.scoring.diagnosis import joined
+from dspy_mama.scoring.disease_match import match_disease
+from dspy_mama.systems.mac.grading import Grade, Grader, grade_record
+
+GRADE_TEXTS: Final = ("reason",)
+
+
+async def graded(record: Mapping[str, Any], grader: Grader | None, synonyms: Mapping[str, str]) -> dict[str, Any]:
+    """Returns a record with `match` and, where a grader is given, `grades`.
+
+    A record without a known truth or without a diagnosis stays ungraded: there is nothing to grade.
+
+    Args:
+        record: A record of a diagnosis; grades that it has are replaced.
+        grader: The grader, or None for the matcher of names alone.
+        synonyms: What `synonym_table` made of a dictionary.
+    """
+    bare = ungraded(record)
+    truth, final = record["gold"]["diagnosis"], record["final"]
+    if not truth or final["outcome"] != "scored":
+        return bare
+    answers = {"most_likely": [final["most_likely"]], "possible": joined(record)}
+    found = {unit: match_disease(truth, names, synonyms) for unit, names in answers.items()}
+    bare["match"] = {unit: {"kind": m.kind, "likeness": round(m.likeness, 4)} for unit, m in found.items()}
+    return bare if grader is None else await _with_grades(bare, grader)
+
+
+def ungraded(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a record as it was before any grading."""
+    units = {"diagnosis": record["outcomes"]["diagnosis"]}
+    kept = {name: value for name, value in record.items() if name not in ("grades", "match")}
+    usage = {role: used for role, used in record["usage"].items() if role != "grader"}
+    models = {role: model for role, model in record["models"].items() if role != "grader"}
+    return {**kept, "outcomes": units, "usage": usage, "models": models}
+
+
+async def _with_grades(record: dict[str, Any], grader: Grader) -> dict[str, Any]:
+    grades = await _grades(record, grader)
+    models = {reading.model for grade in grades.values() for reading in grade.readings if reading.model}
+    asked = [grade.usage for grade in grades.values() if grade.by == "grader"]
+    rows = {unit: grade_record(grade) for unit, grade in grades.items()}
+    return {
+        **record,
+        "grades": rows,
+        "outcomes": {**record["outcomes"], **{unit: row["outcome"] for unit, row in rows.items()}},
+        "usage": {**record["usage"], "grader": total(asked).to_dict()},
+        "models": {**record["models"], **({"grader": sorted(models)[0]} if models else {})},
+    }
+
+
+async def _grades(record: Mapping[str, Any], grader: Grader) -> dict[str, Grade]:
+    truth, final = record["gold"]["diagnosis"], record["final"]
+    names = joined(record)
+    asked = [grader.grade_most_likely(truth, final["most_likely"])]
+    if len(names) > 1:
+        asked.append(grader.grade_possible(truth, names))
+    units = ["most_likely", "possible"][: len(asked)]
+    if record["stage"] == "primary":
+        asked.append(grader.grade_tests(truth, final["tests"], record.get("case") or ""))
+        units.append("tests")
+    found = dict(zip(units, await asyncio.gather(*asked), strict=True))
+    if "possible" not in found:  # nothing else was named: the list is the most likely diagnosis alone
+        found["possible"] = replace(found["most_likely"], by="same")
+    return {unit: found[unit] for unit in ("most_likely", "possible", "tests") if unit in found}
+
+
+def grades_without_texts(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a record whose grades give no reasons: these may quote the case."""
+
+    def bare(row: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: None if name in GRADE_TEXTS else value for name, value in row.items()}
+
+    grades = record.get("grades") or {}
+    rows = {u: {**bare(g), "readings": [bare(reading) for reading in g["readings"]]} for u, g in grades.items()}
+    return {**record, "grades": rows} if grades else dict(record)
