@@ -17,7 +17,6 @@ from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.event_loop import run_sync
-from dspy_mama.lm.predict import REASK_FACTOR
 from dspy_mama.lm.prices import cost_of
 from dspy_mama.lm.profile import LMProfile, set_profile
 from dspy_mama.retrieval.budget import estimate_tokens
