@@ -112,7 +112,7 @@ def audit_plan(
         kind=PairKind(final_phase_of(settings)),
         work=audit_of(program),
         program=program,
-        state=lambda: program_state(program),
+        state=lambda: program_state(program, demos="keep" if settings.tracking.store_text else "strip"),
         spec=run_spec(settings, dict(facts or {}), program, verb),
         summarise=lambda records: summarise(records, **bootstrap_of(to_mapping(settings.experiment))),
         pictures=write_pictures,
