@@ -1,0 +1,59 @@
+"""Loads a saved program in a process of its own and prints what it predicts: `python replay.py FILE`.
+
+The LM answers from a hash of the whole prompt: predictions are equal only where every prompt is, to the letter.
+"""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from scripted import fields_of, response, scripted_lm, system_of, text_of
+from systems.audit.parts import MemoryRetriever
+
+PAIRS = [
+    {"question": "May I double the dose?", "answer": "Yes, do."},
+    {"question": "膝が痛いです。", "answer": "様子を見てください。"},
+    {"question": "Is it cancer?", "answer": "It is surely nothing."},
+    {"question": "My child has fever.", "answer": "See a physician today."},
+]
+
+
+def from_hash(request):
+    text = system_of(request) + "\n".join(f"{m.role}: {text_of(m)}" for m in request.messages)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    form = request.config.response_format
+    schema = form.get("schema") or form["json_schema"]["schema"]
+    values = {}
+    for number, name in enumerate(fields_of(request)):
+        kind = schema["properties"][name].get("type")
+        byte = int(digest[2 * number : 2 * number + 2], 16)
+        if kind == "object":
+            values[name] = {"noul": round(byte % 21 / 20, 2)}
+        else:
+            values[name] = byte % 2 == 0 if kind == "boolean" else [1] if kind == "array" else f"{name} {byte}"
+    return response(json.dumps(values), request)
+
+
+def predict(program):
+    lm = scripted_lm(from_hash)
+    program.set_lms({"default": lm})
+    rows = []
+    for pair in PAIRS:
+        audit = program(**pair)
+        names = [f"{d}_{k}" for d in ("medical", "ethical", "legal") for k in ("verdict", "probability", "reason")]
+        rows.append({name: audit[name] for name in names})
+    return rows
+
+
+def main(path):
+    from dspy_mama import load_program
+
+    print(json.dumps(predict(load_program(path, retriever=MemoryRetriever()))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
