@@ -11,7 +11,9 @@ from dspy_mama.core.errors import DeclarationError
 from dspy_mama.lm.served import served_lm
 from dspy_mama.optimize import program_state, save_program
 from dspy_mama.optimize.artifact_hashes import content_hash
+from dspy_mama.optimize.diff import show_artifact
 from dspy_mama.systems.audit import signatures
+from dspy_mama.systems.mac import DiagnosisPanel
 from scripted import scripted_lm
 from systems.audit.parts import MemoryRetriever
 
@@ -210,3 +212,16 @@ def test_the_lm_of_the_settings_counts_as_what_a_program_was_made_with(tmp_path)
     with dspy.context(lm=served_lm("m", LOCAL[0])):
         state = program_state(RiskAuditor.from_preset(system="baseline"))
     assert state["lms"]["assessor"] == {"model": "served/m", "host": "local"}
+
+
+def test_a_diagnosis_panel_is_saved_shown_and_loaded_like_an_auditor(tmp_path):
+    panel = DiagnosisPanel(doctors=2, specialties=("Neurology", "Cardiology"), rounds=3)
+    name, predictor = panel.named_predictors()[0]
+    predictor.signature = predictor.signature.with_instructions("Think of rare diseases.")
+    path = save_program(panel, tmp_path / "panel.json")
+    loaded = load_program(path, lms={"doctor": scripted_lm()})
+    assert loaded.settings == panel.settings
+    assert dict(loaded.named_predictors())[name].signature.instructions == "Think of rare diseases."
+    text, data = show_artifact(path)
+    assert "program         diagnosis_panel: panel default" in text
+    assert list(data["diff"]["predictors"]) == [name]

@@ -10,8 +10,10 @@ from dspy_mama.core.cases import DOMAINS
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.ports import Retriever
 from dspy_mama.settings import AblationSettings, SystemSettings
+from dspy_mama.settings.panel import PanelSettings
 from dspy_mama.systems.audit import RiskAuditor, build_program
 from dspy_mama.systems.audit.signatures import risk_definition
+from dspy_mama.systems.mac import DiagnosisPanel
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class ProgramKind:
         groups: Settings that it is made from: group -> dataclass.
         settings: From a program to these settings; None = it was composed by hand.
         build: From the settings by group, and evidence, to an uncompiled program.
-        criteria: From the settings by group to the words that define what is judged.
+        criteria: From the settings by group to the words that define what is judged; None = its prompts alone do.
     """
 
     name: str
@@ -55,6 +57,14 @@ KINDS: Final[Mapping[str, ProgramKind]] = {
         _audit_settings,
         _build_audit,
         _risk_definitions,
+    ),
+    "diagnosis_panel": ProgramKind(
+        "diagnosis_panel",
+        DiagnosisPanel,
+        {"panel": PanelSettings},
+        lambda program: {"panel": program.settings},
+        lambda groups, _: DiagnosisPanel.from_settings(groups["panel"]),
+        lambda _: None,
     ),
 }
 """Kinds by name; to add one, describe it here."""
