@@ -30,6 +30,12 @@ def test_texts_and_lists_are_always_bounded():
     assert (SPECS["text"].limit, SPECS["short"].limit, SPECS["numbers"].limit) == (TEXT_LIMIT, 20, ITEM_LIMIT)
 
 
+def test_a_limit_can_be_set_anew():
+    other = Everything.with_updated_fields("short", limit=70).with_updated_fields("numbers", limit=2)
+    limits = {spec.name: spec.limit for spec in field_specs(other)}
+    assert (limits["short"], limits["numbers"], limits["text"]) == (70, 2, TEXT_LIMIT)
+
+
 def test_only_lists_are_not_asked_for_again():
     assert [name for name, spec in SPECS.items() if not spec.required] == ["numbers"]
 

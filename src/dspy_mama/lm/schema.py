@@ -147,10 +147,10 @@ def _entry_limit(annotation: Any) -> int:
 def field_specs(signature: Any) -> tuple[FieldSpec, ...]:
     """Returns the specifications of a signature's output fields, in order.
 
-    Limits come from `OutputField(..., max_length=N)` (characters of a text, entries of a list), those of a list's
-    entries from `list[Annotated[str, Field(max_length=N)]]`, other spellings of a `Literal`'s options from
-    `with_updated_fields(name, aliases={spelling: option})`. A list of numbers is never asked for again: citing
-    nothing is an answer. A list of texts may be empty, but it must be there.
+    Limits come from `with_updated_fields(name, limit=N)`, else from `OutputField(..., max_length=N)` (characters of a
+    text, entries of a list), those of a list's entries from `list[Annotated[str, Field(max_length=N)]]`, other
+    spellings of a `Literal`'s options from `with_updated_fields(name, aliases={spelling: option})`. A list of numbers
+    is never asked for again: citing nothing is an answer. A list of texts may be empty, but it must be there.
 
     Raises:
         DeclarationError: A field has a type that this library does not read.
@@ -159,7 +159,8 @@ def field_specs(signature: Any) -> tuple[FieldSpec, ...]:
     for name, info in signature.output_fields.items():
         extra = info.json_schema_extra or {}
         kind, options = _kind_of(name, info.annotation)
-        limit = _max_length(info.metadata, ITEM_LIMIT if kind in ("numbers", "texts") else TEXT_LIMIT)
+        default = ITEM_LIMIT if kind in ("numbers", "texts") else TEXT_LIMIT
+        limit = int(extra.get("limit") or _max_length(info.metadata, default))
         desc = extra.get("desc", "")
         desc = "" if desc == f"${{{name}}}" else desc
         specs.append(

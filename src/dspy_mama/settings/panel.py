@@ -47,11 +47,13 @@ class PanelSettings:
         allow_list: Specialties to choose from; empty = the 38 that come with the library.
         speaker: Who speaks next after everybody was heard: `auto` (the supervisor names the next doctor, and after a
             doctor's turn an LM chooses), or `round_robin` (fixed order, no such calls).
+        allow_repeat: With `auto`, whether the LM may choose whoever spoke last, as AutoGen's group chat may.
         rounds: At most so many rounds, 1 to 100 (the paper's is 13).
         round: What counts as a round: `turn` = one turn of a doctor or the supervisor, as AutoGen's group chat counts
             (its presentation of the case is the first there, and none here); `pass` = one turn of everybody.
         conclude: `open` asks the concluder only where the supervisor's accepted consensus is not itself the outcome;
             `always` asks it in any case.
+        argument_characters: Length of a doctor's argument at most, 80 to 8,000.
         prompt_tokens: Tokens of case and discussion together that a prompt may hold, by the estimate of
             `approximate_tokens`; older turns are left out beyond it, with a line that says so.
         temperatures: Sampling temperature by role, 0 to 2; a role without one takes its LM's own.
@@ -68,9 +70,11 @@ class PanelSettings:
     specialties: Literal["none", "chosen", "fixed"] = "none"
     allow_list: tuple[str, ...] = ()
     speaker: Literal["auto", "round_robin"] = "auto"
+    allow_repeat: bool = False
     rounds: int = Field(default=13, ge=1, le=100)
     round: Literal["turn", "pass"] = "turn"
     conclude: Literal["open", "always"] = "open"
+    argument_characters: int = Field(default=320, ge=80, le=8000)
     prompt_tokens: int = Field(default=2400, ge=200)
     temperatures: dict[PanelRole, Temperature] = Field(default_factory=dict)
     stages: tuple[DiagnosisStage, ...] = ("primary", "follow_up")

@@ -125,13 +125,13 @@ def test_without_a_supervisor_rounds_end_it_too():
 
 
 def test_the_supervisor_names_the_next_and_an_lm_chooses_after_doctors():
-    roles = {"supervisor": [supervisor(following="Doctor 2"), supervisor(True)], "speaker": ["Doctor 1", "Supervisor"]}
+    roles = {"supervisor": [supervisor(following="Doctor 2"), supervisor(True)], "speaker": ["Doctor 1"]}
     team = panel(2, roles=roles)
     found = team(case=CASE)
     assert said(found) == ["Doctor 1", "Doctor 2", "Supervisor", "Doctor 2", "Doctor 1", "Supervisor"]
     chosen = [turn.selection.by for turn in found.diagnosis.discussion.turns]
-    assert chosen == ["order", "order", "order", "supervisor", "speaker", "speaker"]
-    assert found.diagnosis.usage["speaker"].calls == 2
+    assert chosen == ["order", "order", "order", "supervisor", "speaker", "order"]
+    assert found.diagnosis.usage["speaker"].calls == 1
 
 
 def test_a_speaker_that_does_not_exist_falls_back_to_the_next_in_order_and_is_counted():
@@ -141,11 +141,29 @@ def test_a_speaker_that_does_not_exist_falls_back_to_the_next_in_order_and_is_co
     found = team(case=CASE)
     assert said(found) == ["Doctor 1", "Doctor 2", "Supervisor", "Doctor 1", "Doctor 2", "Supervisor"]
     turns = found.diagnosis.discussion.turns
-    assert [turn.selection.by for turn in turns[3:]] == ["fallback"] * 3
+    assert [turn.selection.by for turn in turns[3:]] == ["fallback", "fallback", "order"]
     assert turns[4].selection.outcome.kind == "parse"
     assert "Nurse Ratched" in turns[4].selection.outcome.reason
-    assert found.diagnosis.usage["speaker"].calls == 4
-    assert found.diagnosis.usage["speaker"].reasks == 2
+    assert found.diagnosis.usage["speaker"].calls == 2
+    assert found.diagnosis.usage["speaker"].reasks == 1
+
+
+@pytest.mark.parametrize(("repeat", "offered"), [(False, ["Doctor 2", "Doctor 3", "Supervisor"]), (True, None)])
+def test_whoever_spoke_last_is_offered_only_where_repeats_are_allowed(repeat, offered):
+    team = panel(3, roles={"speaker": "Doctor 1"}, allow_repeat=repeat, rounds=6)
+    found = team(case=CASE)
+    (request,) = [request for request in team.lm.requests if role_of(request) == "speaker"][: 1 + repeat][-1:]
+    form = request.config.response_format
+    schema = form.get("schema") or form["json_schema"]["schema"]
+    everybody = ["Doctor 1", "Doctor 2", "Doctor 3", "Supervisor"]
+    assert schema["properties"]["next_speaker"]["enum"] == (offered or everybody)
+    assert said(found)[3:] == ["Supervisor", "Doctor 1", "Doctor 1" if repeat else "Doctor 2"]
+
+
+def test_a_chooser_that_never_names_the_supervisor_does_not_leave_the_panel_without_one():
+    team = panel(2, roles={"speaker": ["Doctor 2", "Doctor 1"]}, rounds=9)
+    found = team(case=CASE)
+    assert said(found)[2::3] == ["Supervisor"] * 3
 
 
 def test_round_robin_asks_nobody_who_is_next():
@@ -317,6 +335,12 @@ def test_every_call_is_counted_once():
     }
     assert set(usage) == {"doctor", "supervisor", "speaker", "concluder", "consultant"}
     assert sum(used.calls for used in found.diagnosis.usage_by_doctor.values()) == usage["doctor"].calls
+
+
+def test_the_length_of_an_argument_is_a_setting():
+    team = panel(2, argument_characters=120, rounds=2)
+    team(case=CASE)
+    assert "argument (text of at most 120 characters)" in system_of(team.lm.requests[0])
 
 
 def test_temperatures_are_by_role():

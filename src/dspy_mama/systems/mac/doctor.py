@@ -13,15 +13,17 @@ from dspy_mama.systems.mac.transcript import Shown
 class Doctor(AsyncModule):
     """Speaks once, from the case and what was said so far. Its state is one predictor of the role `doctor`."""
 
-    def __init__(self, *, temperature: float | None = None) -> None:
+    def __init__(self, *, temperature: float | None = None, argument_characters: int = 320) -> None:
         """Makes the doctor.
 
         Args:
             temperature: 0 to 2; None = the LM's own.
+            argument_characters: Length of an argument at most.
         """
         super().__init__()
         self.temperature = temperature
-        self.speak = StructuredPredict(SpeakAsDoctor, role="doctor", logprobs=False)
+        signature = SpeakAsDoctor.with_updated_fields("argument", limit=argument_characters)
+        self.speak = StructuredPredict(signature, role="doctor", logprobs=False)
 
     async def aforward(
         self, shown: Shown, seat: Seat, stage: Stage, *, number: int, round: int, selection: Selection | None = None

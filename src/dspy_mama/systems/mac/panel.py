@@ -98,14 +98,20 @@ class DiagnosisPanel(AsyncModule):
         self.settings = settings
         self.names = names
         self.order = rules.speaking_order([Seat(name) for name in names], settings.supervisor)
-        self.doctors = [Doctor(temperature=heat.get("doctor")) for _ in names]
+        self.doctors = [
+            Doctor(temperature=heat.get("doctor"), argument_characters=settings.argument_characters) for _ in names
+        ]
         self.supervisor = (
             Supervisor(doctors=names if auto else (), temperature=heat.get("supervisor"))
             if settings.supervisor
             else None
         )
         self.concluder = Concluder(temperature=heat.get("concluder"))
-        self.speaker = AutoSpeaker(self.order, temperature=heat.get("speaker")) if auto else RoundRobin(self.order)
+        self.speaker = (
+            AutoSpeaker(self.order, allow_repeat=settings.allow_repeat, temperature=heat.get("speaker"))
+            if auto
+            else RoundRobin(self.order)
+        )
         self.consultant = self._consultant(settings)
 
     @staticmethod
@@ -183,7 +189,7 @@ class DiagnosisPanel(AsyncModule):
 
     async def _next(self, seats: tuple[Seat, ...], talk: Discussion) -> tuple[Discussion, Selection]:
         shown = None
-        if isinstance(self.speaker, AutoSpeaker) and self.speaker.asks(talk.turns):
+        if isinstance(self.speaker, AutoSpeaker) and self.speaker.candidates(talk.turns):
             round_number = rules.round_of(len(talk.turns) + 1, self.order, self.settings.round)
             talk, shown = self._show("", talk, "speaker", round_number)
         return talk, await self.speaker.acall(talk.turns, shown, roster_of(seats))
@@ -224,7 +230,7 @@ class DiagnosisPanel(AsyncModule):
         return talk, await self.concluder.acall(shown, roster_of(seats), stage)
 
     def _facts(self, seats: tuple[Seat, ...]) -> dict[str, Any]:
-        kept = ("doctors", "supervisor", "speaker", "rounds", "round", "conclude", "prompt_tokens")
+        kept = ("doctors", "supervisor", "speaker", "allow_repeat", "rounds", "round", "conclude", "prompt_tokens")
         named = [seat.specialty for seat in seats]
         return {name: asdict(self.settings)[name] for name in kept} | {"specialties": named if any(named) else None}
 

@@ -24,6 +24,15 @@ def is_opening(order: Sequence[str], turns: Sequence[Turn]) -> bool:
     return len({turn.speaker for turn in turns}) < len(order)
 
 
+def supervisor_is_due(order: Sequence[str], turns: Sequence[Turn]) -> bool:
+    """Tells whether the supervisor must sum up: as many turns without it as there are doctors.
+
+    Without this rule a chooser that never names the supervisor would leave nobody to say that there is consensus.
+    """
+    last = turns[-(len(order) - 1) :]
+    return SUPERVISOR in order and len(last) == len(order) - 1 and all(turn.role == "doctor" for turn in last)
+
+
 def round_of(number: int, order: Sequence[str], unit: str) -> int:
     """Returns the round of the n-th turn: every turn is one, or every pass through the order.
 
