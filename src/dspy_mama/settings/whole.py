@@ -15,6 +15,7 @@ from dspy_mama.settings.baseline import SupervisedSettings
 from dspy_mama.settings.evidence import CorpusSettings, EmbedderSettings, RetrieverSettings
 from dspy_mama.settings.lm import LMSettings
 from dspy_mama.settings.panel import PanelSettings
+from dspy_mama.settings.refiner import RefinerSettings
 from dspy_mama.settings.run import (
     DataSettings,
     ExperimentSettings,
@@ -37,6 +38,7 @@ class Settings:
     corpus: CorpusSettings = Field(default_factory=CorpusSettings)
     data: DataSettings = Field(default_factory=DataSettings)
     baseline: SupervisedSettings = Field(default_factory=SupervisedSettings)
+    refiner: RefinerSettings = Field(default_factory=RefinerSettings)
     panel: PanelSettings = Field(default_factory=PanelSettings)
     optimizer: OptimizerSettings = Field(default_factory=OptimizerSettings)
     runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
