@@ -79,7 +79,8 @@ def test_a_panels_record_is_plain_data_and_complete():
 def test_turns_say_who_said_what_and_how_they_got_the_floor():
     lm = scripted_lm(script(doctor=lambda r: doctor() if speaks(r) == "Doctor 1" else "prose", speaker="Nurse"))
     item = DiagnosisItem(CASE, "primary", "mac")
-    turns = diagnosis_record(item, panel(2, lm=lm, rounds=5)(case=CASE))["turns"]
+    whole = diagnosis_record(item, panel(2, lm=lm, rounds=5)(case=CASE))
+    turns = whole["turns"]
     assert turns[1]["outcome"] == "parse"
     assert turns[1]["raw"] == "prose"
     assert turns[0]["raw"] is None
@@ -91,6 +92,10 @@ def test_turns_say_who_said_what_and_how_they_got_the_floor():
     )
     assert turns[3]["selection"] == {"by": "supervisor", "asked": "Doctor 1", "outcome": "scored", "usage": None}
     assert turns[4]["selection"]["by"] == "fallback"
+    assert whole["notes"] == [
+        "Doctor 2: 2 turn(s) not readable (parse)",
+        "1 choice(s) of the next speaker were no use; the next in order spoke",
+    ]
     assert turns[4]["selection"]["usage"]["calls"] == 2
 
 

@@ -71,8 +71,8 @@ def test_the_supervisors_turns_do_not_hide_unreadable_doctors():
 
 def test_why_nothing_could_be_read_names_what_the_model_did():
     infra = Unscored("infra", "down")
-    assert why_unreadable([turn(1, outcome=infra), turn(2, outcome=LOST)]).kind == "parse"
-    assert why_unreadable([turn(1, outcome=infra)]).kind == "infra"
+    assert why_unreadable([turn(1, outcome=infra), turn(2, outcome=LOST)], SEATS).kind == "parse"
+    assert why_unreadable([turn(1, outcome=LOST), *(turn(n, outcome=infra) for n in (2, 3))], SEATS).kind == "infra"
 
 
 def test_other_diagnoses_are_other_ones_and_each_once():

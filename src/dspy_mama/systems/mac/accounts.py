@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,6 +46,17 @@ def _models(talk: Discussion, conclusion: Conclusion, choice: SpecialtyChoice | 
     return models
 
 
+def _notes(talk: Discussion) -> tuple[str, ...]:
+    """Returns what did not go as planned: unreadable turns by speaker, choices of a speaker that were no use, cuts."""
+    lost = Counter((turn.speaker, outcome_name(turn.outcome)) for turn in talk.turns if not turn.readable)
+    notes = [f"{speaker}: {count} turn(s) not readable ({kind})" for (speaker, kind), count in lost.items()]
+    if fallbacks := sum(turn.selection is not None and turn.selection.by == "fallback" for turn in talk.turns):
+        notes.append(f"{fallbacks} choice(s) of the next speaker were no use; the next in order spoke")
+    if talk.cuts:
+        notes.append(f"{len(talk.cuts)} prompt(s) left earlier turns or the end of the case out for length")
+    return tuple(notes)
+
+
 def panel_diagnosis(
     stage: Stage, conclusion: Conclusion, talk: Discussion, choice: SpecialtyChoice | None, panel: Mapping[str, Any]
 ) -> Diagnosis:
@@ -63,6 +75,7 @@ def panel_diagnosis(
         usage=_usage(talk, conclusion, choice),
         usage_by_doctor=dict(sorted(by_doctor.items())),
         models=_models(talk, conclusion, choice),
+        notes=_notes(talk),
     )
 
 

@@ -222,7 +222,7 @@ class DiagnosisPanel(AsyncModule):
         """Returns the supervisor's accepted consensus, or what the concluder makes of the discussion."""
         latest = talk.turns[-1]
         if talk.stopped == "unreadable":
-            return talk, Conclusion(rules.why_unreadable(talk.turns))
+            return talk, Conclusion(rules.why_unreadable(talk.turns, seats))
         if latest.accepted and self.settings.conclude == "open" and isinstance(latest.outcome, Scored):
             possible = rules.others(latest.differentials, latest.most_likely)
             return talk, Conclusion(latest.outcome, "supervisor", possible, latest.tests)

@@ -81,12 +81,18 @@ def nothing_readable(turns: Sequence[Turn], seats: Sequence[Seat]) -> bool:
     return len(last) == len(seats) and not any(turn.readable for turn in last)
 
 
-def why_unreadable(turns: Sequence[Turn]) -> Unscored:
-    """Returns the outcome of a discussion of which nothing could be read: `infra` only if everything was."""
-    missing = [turn.outcome for turn in turns if isinstance(turn.outcome, Unscored)]
+def why_unreadable(turns: Sequence[Turn], seats: Sequence[Seat]) -> Unscored:
+    """Returns the outcome of a discussion that ended because nothing could be read any more.
+
+    It is `infra`, so that a resumed run tries again, only where all of the doctors' last turns were.
+    """
+    last = [turn for turn in turns if turn.role == "doctor"][-len(seats) :]
+    missing = [turn.outcome for turn in last if isinstance(turn.outcome, Unscored)]
     told = [outcome for outcome in missing if outcome.kind != "infra"]
     first = (told or missing)[0]
-    return Unscored(first.kind, f"{len(missing)} turn(s) could not be read, such as: {first.reason}", first.raw)
+    return Unscored(
+        first.kind, f"{len(missing)} doctors' turns in a row could not be read, such as: {first.reason}", first.raw
+    )
 
 
 def others(names: Sequence[str], most_likely: str | None) -> tuple[str, ...]:
