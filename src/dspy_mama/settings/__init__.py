@@ -12,19 +12,15 @@ from dspy_mama.settings.audit import (
 from dspy_mama.settings.baseline import BertSettings, SupervisedName, SupervisedSettings
 from dspy_mama.settings.evidence import CorpusSettings, EmbedderSettings, RetrieverSettings
 from dspy_mama.settings.lm import LMSettings, LMSpec
-from dspy_mama.settings.run import (
-    DataSettings,
-    ExperimentSettings,
-    OptimizerSettings,
-    RuntimeSettings,
-    TrackingSettings,
-)
+from dspy_mama.settings.optimize import BudgetSettings, MetricSettings, OptimizerSettings, SplitSettings
+from dspy_mama.settings.run import DataSettings, ExperimentSettings, RuntimeSettings, TrackingSettings
 from dspy_mama.settings.whole import Settings, from_mapping, to_mapping
 
 __all__ = [
     "AblationName",
     "AblationSettings",
     "BertSettings",
+    "BudgetSettings",
     "CorpusSettings",
     "DataSettings",
     "EmbedderSettings",
@@ -32,12 +28,14 @@ __all__ = [
     "Jurisdiction",
     "LMSettings",
     "LMSpec",
+    "MetricSettings",
     "OptimizerSettings",
     "ProbabilitySource",
     "RetrieverSettings",
     "RouterSettings",
     "RuntimeSettings",
     "Settings",
+    "SplitSettings",
     "SupervisedName",
     "SupervisedSettings",
     "SystemName",

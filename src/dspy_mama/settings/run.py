@@ -81,13 +81,6 @@ class TrackingSettings:
 
 
 @dataclass(frozen=True, config=STRICT)
-class OptimizerSettings:
-    """Optimiser of the prompts; `none` leaves the program as it is."""
-
-    name: Literal["none"] = "none"
-
-
-@dataclass(frozen=True, config=STRICT)
 class ExperimentSettings:
     """Name of a study, and how its intervals are made.
 

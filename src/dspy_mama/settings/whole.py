@@ -14,15 +14,10 @@ from dspy_mama.settings.audit import AblationSettings, SystemSettings
 from dspy_mama.settings.baseline import SupervisedSettings
 from dspy_mama.settings.evidence import CorpusSettings, EmbedderSettings, RetrieverSettings
 from dspy_mama.settings.lm import LMSettings
+from dspy_mama.settings.optimize import OptimizerSettings
 from dspy_mama.settings.panel import PanelSettings
 from dspy_mama.settings.refiner import RefinerSettings
-from dspy_mama.settings.run import (
-    DataSettings,
-    ExperimentSettings,
-    OptimizerSettings,
-    RuntimeSettings,
-    TrackingSettings,
-)
+from dspy_mama.settings.run import DataSettings, ExperimentSettings, RuntimeSettings, TrackingSettings
 from dspy_mama.settings.strict import STRICT
 
 
