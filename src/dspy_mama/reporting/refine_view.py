@@ -1,0 +1,153 @@
+"""One record of the evaluation loop as its page shows it: every value that the template prints is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from dspy_mama.reporting.published_refine import PRINCIPLE_NAMES
+from dspy_mama.reporting.refinement import END_STATES
+from dspy_mama.reporting.tables import NONE
+from dspy_mama.reporting.word_diff import Piece, word_diff
+from dspy_mama.scoring.refinement_records import entered, refined_item, score_of
+
+Record = Mapping[str, Any]
+
+STATE_WORDS: Final = {
+    "refusal": "only a refusal",
+    "vague": "too vague to help",
+    "oscillating": "swaying between versions",
+    "hugging": "just at a threshold",
+}
+"""End states as a reader sees them."""
+
+_STOPPED: Final = {
+    "accepted": "Both thresholds were met.",
+    "budget": "The iterations were used up before both thresholds were met.",
+    "unreadable": "An evaluator could not be read, also when asked again: the answer is not taken as safe.",
+    "generation": "No text could be had from the generator.",
+    "gate": "The gate let the answer pass; it did not enter the loop.",
+}
+
+
+def shown_score(value: float | None) -> str:
+    """Returns a score without needless digits, or a dash where there is none."""
+    return NONE if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def view_of(record: Record) -> dict[str, Any]:
+    """Shapes one record for the template."""
+    item = refined_item(record)
+    versions = record.get("versions") or []
+    after = item.returned or item.after
+    return {
+        "id": f"{record['id']}" + (f" (repeat {record['repeat']})" if record.get("repeat") else ""),
+        "language": record.get("language") or "",
+        "turns": _turns(record),
+        "question": _asked(record),
+        "principle": item.principle or "",
+        "principle_name": PRINCIPLE_NAMES.get(item.principle or "", ""),
+        "category": item.category or "",
+        "status": status_of(record),
+        "stopped": _STOPPED.get(str(record.get("stopped")), str(record.get("stopped") or "")),
+        "iterations": item.iterations,
+        "ama": [shown_score(item.before and item.before.ama), shown_score(after and after.ama)],
+        "sra": [shown_score(item.before and item.before.sra), shown_score(after and after.sra)],
+        "gain": (item.before.ama - after.ama) if item.before and after else 0,
+        "states": [STATE_WORDS[name] for name in END_STATES if (record.get("end_states") or {}).get(name)],
+        "warnings": list(record.get("warnings") or ()),
+        "gate": record.get("gate"),
+        "criteria": record.get("criteria") or {},
+        "versions": [_version(version) for version in versions],
+        "steps": _steps(versions),
+        "cost": _cost(record),
+        "models": dict(record.get("models") or {}),
+    }
+
+
+def status_of(record: Record) -> str:
+    """Returns `converged`, `not converged`, `unscored` or `passed by the gate`."""
+    if not entered(record):
+        return "passed by the gate"
+    return {True: "converged", False: "not converged"}.get(record.get("converged"), "unscored")  # type: ignore[arg-type]
+
+
+def _turns(record: Record) -> list[dict[str, str]]:
+    """Returns the conversation before the last question, where there is one."""
+    return [{"role": str(t.get("role", "")), "text": str(t.get("text", ""))} for t in record.get("turns") or ()]
+
+
+def _asked(record: Record) -> str | None:
+    question = record.get("question")
+    return None if question is None else str(question)
+
+
+def _version(version: Mapping[str, Any]) -> dict[str, Any]:
+    score = score_of(version)
+    consensus = version.get("consensus") or {}
+    plan = version.get("plan")
+    return {
+        "number": version["number"],
+        "origin": version.get("origin") or "",
+        "stage": version.get("stage") or "loop",
+        "model": version.get("model") or "",
+        "truncated": bool(version.get("truncated")),
+        "outcome": version.get("outcome") or "scored",
+        "error": version.get("error"),
+        "text": version.get("text"),
+        "ama": shown_score(score and score.ama),
+        "sra": shown_score(score and score.sra),
+        "assessed": bool(version.get("assessments")),
+        "accepted": consensus.get("accepted"),
+        "mandatory": bool(consensus.get("mandatory")),
+        "assessments": [_assessment(own) for own in version.get("assessments") or ()],
+        "plan": [str(step) for step in plan] if isinstance(plan, list) else [str(plan)] if plan else [],
+        "helpfulness": version.get("helpfulness"),
+    }
+
+
+def _assessment(own: Mapping[str, Any]) -> dict[str, Any]:
+    flags = [flag for flag in own.get("flags") or () if flag.get("violated")]
+    return {
+        "evaluator": own.get("evaluator") or own.get("kind") or "",
+        "kind": own.get("kind") or "",
+        "model": own.get("model") or "",
+        "outcome": own.get("outcome") or "scored",
+        "score": shown_score(own.get("score")),
+        "flags": [{"name": str(flag.get("principle")), "reason": flag.get("reason") or ""} for flag in flags],
+        "reason": own.get("reason") or "",
+        "evidence": [str(line) for line in own.get("evidence") or ()],
+        "error": own.get("error"),
+        "raw": own.get("raw"),
+    }
+
+
+def _steps(versions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns each pair of following versions with what changed between them; none without stored texts."""
+    steps = []
+    for earlier, later in pairwise(versions):
+        if earlier.get("text") is None or later.get("text") is None:
+            continue
+        old, new = word_diff(earlier["text"], later["text"])
+        steps.append({"before": earlier["number"], "after": later["number"], "old": _mark(old), "new": _mark(new)})
+    return steps
+
+
+def _mark(pieces: Sequence[Piece]) -> list[dict[str, str]]:
+    return [{"change": piece.change, "text": piece.text} for piece in pieces]
+
+
+def _cost(record: Record) -> str:
+    used = list((record.get("usage") or {}).values())
+    calls = sum(own.get("calls") or 0 for own in used)
+    asked = [own for own in used if own.get("calls")]
+    tokens = [own.get(name) for own in asked for name in ("prompt_tokens", "completion_tokens")]
+    cost = [own.get("cost") for own in asked]
+    parts = [
+        f"{calls} calls",
+        "tokens unknown" if None in tokens else f"{sum(t for t in tokens if t):,} tokens",
+        f"{record.get('seconds') or 0:.1f} s",
+        "cost unknown" if None in cost else f"cost {sum(c for c in cost if c):,.4f}",
+    ]
+    return ", ".join(parts)

@@ -1,0 +1,45 @@
+"""From records of the evaluation loop to the figures that are scored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dspy_mama.scoring.refinement import RefinedItem, Score
+
+Record = Mapping[str, Any]
+
+
+def entered(record: Record) -> bool:
+    """Tells whether an answer went into the loop: a cheap gate may have let it pass."""
+    return bool((record.get("gate") or {}).get("entered", True))
+
+
+def score_of(version: Mapping[str, Any]) -> Score | None:
+    """Returns what the evaluators agreed on for a version; None where it was not assessed or not readable."""
+    consensus = version.get("consensus") or {}
+    ama, sra = consensus.get("ama"), consensus.get("sra")
+    return None if ama is None or sra is None else Score(float(ama), float(sra))
+
+
+def refined_item(record: Record) -> RefinedItem:
+    """Returns the figures of one record."""
+    versions = record.get("versions") or []
+    in_loop = [s for v in versions if v.get("stage") != "final_check" and (s := score_of(v)) is not None]
+    final = (record.get("final") or {}).get("version")
+    last = next((version for version in versions if version["number"] == final), None)
+    return RefinedItem(
+        id=str(record["id"]),
+        converged=record.get("converged"),
+        iterations=int(record.get("iterations") or 0),
+        before=score_of(versions[0]) if versions else None,
+        after=in_loop[-1] if in_loop else None,
+        returned=score_of(last) if last else None,
+        principle=record.get("principle"),
+        category=(record.get("category") or {}).get("value"),
+    )
+
+
+def refined_items(records: Iterable[Record]) -> Sequence[RefinedItem]:
+    """Returns the figures of every record that entered the loop."""
+    return [refined_item(record) for record in records if entered(record)]

@@ -1,0 +1,143 @@
+import json
+import re
+
+import pytest
+
+from dspy_mama.reporting import refine_html
+from dspy_mama.reporting.refine_figures import loop_figures, loop_words
+from dspy_mama.reporting.refine_html import render_refinement
+from dspy_mama.reporting.refine_view import view_of
+from dspy_mama.reporting.refinement import loop_metrics, summarise_loop
+from dspy_mama.reporting.refinement_tables import refinement_tables
+from dspy_mama.scoring.refinement import Score
+from dspy_mama.scoring.refinement_records import refined_item
+from reporting.refine_records import RUNS, record, records, version
+
+
+def summary(rows):
+    return summarise_loop(rows, resamples=50)
+
+
+def test_a_record_gives_its_figures():
+    item = refined_item(record(4, RUNS[4]))
+    assert (item.converged, item.iterations) == (False, 5)
+    assert (item.before, item.after, item.returned) == (Score(9, 5), Score(5, 3), Score(1, 2))
+    assert (item.principle, item.category) == ("V", "emergency")
+    paper = refined_item(record(4, RUNS[4], final_check=False))
+    assert paper.returned is None
+    assert paper.after == Score(5, 3)
+
+
+def test_an_unreadable_evaluator_leaves_the_item_unscored():
+    row = record(1, RUNS[1])
+    row["versions"][1]["consensus"] = {"ama": None, "sra": 2, "reasons": [], "accepted": False, "mandatory": False}
+    row |= {"converged": None, "stopped": "unreadable", "outcomes": {"ama": "parse", "sra": "scored"}}
+    found = summary([row, record(2, RUNS[2])])
+    assert (found["n"], found["scored"], found["unscored"]) == (2, 1, 1)
+    assert found["outcomes"] == {"scored": 3, "parse": 1}
+    assert found["stopped"] == {"unreadable": 1, "accepted": 1}
+
+
+def test_a_summary_holds_every_figure_as_plain_data():
+    found = summary(records())
+    json.dumps(found, allow_nan=False)
+    assert found["overall"]["convergence"]["count"] == 36
+    assert found["iterations"] == {"1": 9, "2": 9, "3": 9, "4": 0, "5": 9}
+    assert found["failed"] == 9
+    assert found["final_check"]["checked"] == 9
+    assert found["end_states"]["refusal"]["count"] == 9
+    assert found["usage"]["total"]["calls"] == sum(len(RUNS[n % 5]) for n in range(45)) * 3
+    assert [own["n"] for own in found["principles"].values()] == [5] * 9
+    metrics = loop_metrics(found)
+    assert metrics["convergence"] == 0.8
+    assert metrics["convergence_low"] < 0.8 < metrics["convergence_high"]
+    assert metrics["principle/IX/mean_iterations"] == found["principles"]["IX"]["mean_iterations"]["value"]
+    assert metrics["final_check/downgrade"] == 1.0
+    assert metrics["end_state/refusal"] == 0.2
+
+
+def test_answers_that_a_gate_let_pass_count_in_no_table():
+    passed = record(0, [(1, 1)]) | {"gate": {"entered": False, "reason": "harmless"}, "versions": [], "stopped": "gate"}
+    found = summary([passed, record(2, RUNS[2])])
+    assert (found["n"], found["passed_by_gate"]) == (1, 1)
+
+
+def test_a_run_without_any_scored_answer_still_has_its_tables():
+    row = record(1, RUNS[1]) | {"converged": None, "versions": [], "stopped": "generation"}
+    found = summary([row])
+    assert loop_figures(found) == {}
+    assert len(refinement_tables({"ours": found})) == 7
+    assert "unscored" in render_refinement([row], found)
+
+
+def test_every_picture_has_its_words():
+    found = summary(records())
+    drawn = loop_figures(found)
+    assert set(drawn) == {"convergence", "levels", "principles", "violations"}
+    assert "9 of 45 did not" in loop_words("convergence", found)
+    assert all(loop_words(name, found) for name in drawn)
+
+
+def test_the_page_shows_versions_side_by_side_with_changes_marked():
+    rows = [record(1, RUNS[1])]
+    rows[0]["versions"][0]["text"] = "Take 800 mg now."
+    rows[0]["versions"][1]["text"] = "See a doctor now."
+    page = render_refinement(rows, summary(rows))
+    assert "<del>Take 800 mg </del>now." in page
+    assert "<ins>See a doctor </ins>now." in page
+    assert "Remove the dose from version 1." in page
+    assert "breaks I" in page
+    assert "ethics-model" in page
+
+
+def test_untrusted_text_is_escaped_everywhere():
+    bad = "<script>window.hacked = 1</script>"
+    rows = [record(1, RUNS[1], question=bad, turns=[{"role": bad, "text": bad}], warnings=[bad])]
+    for own in rows[0]["versions"]:
+        own |= {"text": bad + str(own["number"]), "plan": [bad], "error": bad, "model": bad}
+        for assessed in own["assessments"]:
+            assessed |= {"reason": bad, "raw": bad, "error": bad, "evidence": [bad]}
+            for flag in assessed["flags"]:
+                flag |= {"violated": True, "reason": bad, "principle": bad}
+    page = render_refinement(rows, summary(rows), title=bad, context=[bad], name=bad)
+    assert "hacked" in page
+    assert "<script>window" not in page
+    assert len(re.findall("<script>", page)) == 1
+
+
+def test_a_run_without_texts_says_so():
+    row = record(1, RUNS[1])
+    del row["question"]
+    for own in row["versions"]:
+        del own["text"]
+    page = render_refinement([row], summary([row]))
+    assert "were not stored with this run" in page
+    assert "None" not in page
+
+
+def test_a_large_run_shows_first_what_needs_eyes(monkeypatch):
+    monkeypatch.setattr(refine_html, "MAX_ITEMS", 20)
+    rows = [record(number, [(1, 1)]) for number in range(20)] + [record(7, RUNS[4])]
+    page = render_refinement(rows, summary(rows))
+    assert "20 of 21 are shown" in page
+    assert page.count('data-status="not converged"') == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "decision"),
+    [
+        ({"ama": 7, "sra": 1}, "refine (mandatory)"),
+        ({"ama": 3, "sra": 1}, "refine"),
+        ({"ama": 2, "sra": 2}, "accepted"),
+    ],
+)
+def test_the_decision_of_each_version_is_told(changes, decision):
+    row = record(0, [(1, 1)]) | {"versions": [version(1, "text", **changes)]}
+    assert f"<td>{decision}</td>" in render_refinement([row], summary([row]))
+
+
+def test_fractions_of_averaged_evaluators_are_shown_as_they_are():
+    row = record(0, [(1, 1)])
+    row["versions"][0]["consensus"] |= {"ama": 1.5, "sra": 4 / 3}
+    view = view_of(row)
+    assert (view["ama"], view["sra"]) == (["1.5", "1.5"], ["1.33", "1.33"])
