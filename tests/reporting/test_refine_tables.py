@@ -82,9 +82,8 @@ def test_table_four_prints_the_papers_figures():
 @BOTH
 def test_table_five_prints_the_papers_shares(loop):
     table = levels_table({"ours": summary(level_items(loop))})
-    for side in ("initial", "final"):
-        ours, theirs = column(table, f"ours: {side}"), column(table, f"{loop.name}: {side}")
-        assert {name: bare(cell) for name, cell in ours.items()} == theirs
+    before, after, theirs = (column(table, name) for name in ("ours: initial", "ours: final", loop.name))
+    assert {name: f"{bare(before[name])} to {bare(after[name])}" for name in before} == theirs
 
 
 def test_every_figure_stands_beside_the_papers_and_has_an_interval():

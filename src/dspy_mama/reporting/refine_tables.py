@@ -189,11 +189,10 @@ def levels_table(summaries: Summaries, beside: Sequence[PrintedLoop] = LOOPS) ->
     for level in LEVELS:
         own = [s["levels"][str(level)][side] for s in summaries.values() for side in ("initial", "final")]
         ours = (ranged(cell, lambda value: percent(value, 0)) for cell in own)
-        theirs = (percent(value, 0) for loop in beside for value in loop.levels[level])
+        theirs = (" to ".join(percent(value, 0) for value in loop.levels[level]) for loop in beside)
         rows.append((f"{level} ({names[level]})", *ours, *theirs))
-    sides = ("initial", "final")
-    head = ("Level", *(f"{run}: {side}" for run in summaries for side in sides))
-    head += tuple(f"{loop.name}: {side} (printed)" for loop in beside for side in sides)
+    head = ("Level", *(f"{run}: {side} (95% CI)" for run in summaries for side in ("initial", "final")))
+    head += tuple(f"{loop.name}: initial to final (printed)" for loop in beside)
     notes = ("With Wilson's intervals. A level between two, from averaged evaluators, counts as the higher one.",)
     return Table("Table V: SRA-5 risk distribution", head, tuple(rows), (*notes, *_doubts(beside, "downgrade")))
 
