@@ -270,7 +270,8 @@ def test_field_limits_and_options_are_in_the_schema_that_is_sent():
     lm = scripted_lm(lambda request: GOOD)
     judge(lm)(**PAIR)
     schema = lm.requests[0].config.response_format["schema"]
-    assert schema["properties"] == {"reason": {"type": "string", "maxLength": 50}, "risk": {"type": "boolean"}}
+    reason = {"type": "string", "minLength": 1, "maxLength": 50}
+    assert schema["properties"] == {"reason": reason, "risk": {"type": "boolean"}}
     assert schema["additionalProperties"] is False
 
 

@@ -96,7 +96,9 @@ LISTS = {spec.name: spec for spec in field_specs(Lists)}
 def test_lists_of_texts_and_their_entries_are_always_bounded():
     assert (LISTS["tests"].kind, LISTS["tests"].limit, LISTS["tests"].entry_limit) == ("texts", 2, 12)
     assert (LISTS["open"].limit, LISTS["open"].entry_limit) == (ITEM_LIMIT, ENTRY_LIMIT)
-    assert LISTS["tests"].schema() == {"type": "array", "items": {"type": "string", "maxLength": 12}, "maxItems": 2}
+    entry = {"type": "string", "minLength": 1, "maxLength": 12}
+    assert LISTS["tests"].schema() == {"type": "array", "items": entry, "maxItems": 2}
+    assert SPECS["short"].schema() == {"type": "string", "minLength": 1, "maxLength": 20}
     assert (
         LISTS["tests"].describe() == "- tests (list of at most 2 texts of at most 12 characters each): what to do next"
     )

@@ -78,7 +78,7 @@ class FieldSpec:
             items: dict[str, Any] = {"enum": list(self.options)} if self.options else {"type": "integer"}
             return {"type": "array", "items": items, "maxItems": self.limit}
         if self.kind == "texts":
-            entry = {"enum": list(self.options)} if self.options else {"maxLength": self.entry_limit}
+            entry = {"enum": list(self.options)} if self.options else {"minLength": 1, "maxLength": self.entry_limit}
             return {"type": "array", "items": {"type": "string", **entry}, "maxItems": self.limit}
         if self.kind == "enum":
             if all(type(option) is int for option in self.options):
@@ -91,7 +91,8 @@ class FieldSpec:
                 "required": ["noul"],
                 "additionalProperties": False,
             }
-        return {"type": "string", "maxLength": self.limit}
+        # A blank is no text (it would be asked for again), so that the smallest models may not write one.
+        return {"type": "string", "minLength": 1, "maxLength": self.limit}
 
     def describe(self) -> str:
         """Returns the field's line in the prompt."""
