@@ -56,7 +56,8 @@ def _print(result: StudyResult, settings: Settings) -> None:
         print(f"resumed   {result.resumed} pair(s) were done before and were not repeated")
 
 
-def _finish(result: StudyResult, settings: Settings, as_json: bool) -> Outcome:
+def finish(result: StudyResult, settings: Settings, as_json: bool) -> Outcome:
+    """Prints a run's tables and places unless JSON was asked for, and returns exit code and document."""
     if not as_json:
         _print(result, settings)
     if result.run.failed:
@@ -70,7 +71,7 @@ def _evaluate(given: argparse.Namespace) -> Outcome:
     settings = compose(given.overrides)
     ensure_shipped_index(settings)
     result = asyncio.run(run_study(settings, verb="evaluate", drop_faulty=given.skip_faulty))
-    return _finish(result, settings, given.json)
+    return finish(result, settings, given.json)
 
 
 def _demo(given: argparse.Namespace) -> Outcome:
@@ -79,7 +80,7 @@ def _demo(given: argparse.Namespace) -> Outcome:
     settings = compose(["data=sample", ids, fresh, "tracking.traces=1.0", *given.overrides])
     ensure_shipped_index(settings)
     result = asyncio.run(run_study(settings, verb="demo"))
-    return _finish(result, settings, given.json)
+    return finish(result, settings, given.json)
 
 
 def _evaluate_arguments(parser: argparse.ArgumentParser) -> None:

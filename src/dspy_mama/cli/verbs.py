@@ -16,6 +16,7 @@ _HOMES: Final = {
     "audit": "audit:AUDIT",
     "evaluate": "evaluate:EVALUATE",
     "score": "score:SCORE",
+    "baseline": "baseline:BASELINE",
     "compare": "compare:COMPARE",
     "index": "index:INDEX",
     "evidence": "evidence:EVIDENCE",

@@ -71,7 +71,8 @@ def _models(summary: Mapping[str, Any]) -> list[str]:
     roles: dict[str, list[str]] = {}
     for role, models in summary["models"].items():
         roles.setdefault(", ".join(models), []).append(role)
-    return [f"LM: {model} ({', '.join(names)})" for model, names in roles.items()]
+    kinds = {model: "Classifier" if names == ["classifier"] else "LM" for model, names in roles.items()}
+    return [f"{kinds[model]}: {model} ({', '.join(names)})" for model, names in roles.items()]
 
 
 def _facts(summary: Mapping[str, Any]) -> list[dict[str, str]]:

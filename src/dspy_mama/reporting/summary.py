@@ -18,6 +18,11 @@ Record = Mapping[str, Any]
 EMBEDDED_BANNER: Final = (
     "SmolLM2-135M labels no better than chance: this run shows that the parts work, not how risky the answers are"
 )
+EXEMPLAR_BANNER: Final = (
+    "The exemplar is no LM: it learnt from 40 pairs that were written for this project, with labels that no expert has "
+    "checked, and on them an answer's length or words tell about as much; its figures and limits are in "
+    "data/exemplar/head.json"
+)
 NO_SUBSTITUTE: Final = (
     "These labels are an aid to review. They are no substitute for a clinician's decision, for legal advice, or for "
     "the risk management that a medical device requires."
@@ -25,13 +30,31 @@ NO_SUBSTITUTE: Final = (
 
 
 def label_banner(models: Mapping[str, Iterable[str]]) -> str | None:
-    """Returns the warning to show wherever labels of the embedded LM are shown, or None for other LMs.
+    """Returns the warning to show wherever labels of the embedded LM or the exemplar are shown, or None for others.
 
     Args:
         models: Resolved model ids by role, as in the summary.
     """
     named = " ".join(model for role in models.values() for model in role).lower()
-    return EMBEDDED_BANNER if "smollm2-135m" in named else None
+    signs = {"smollm2-135m": EMBEDDED_BANNER, "exemplar:shipped": EXEMPLAR_BANNER}
+    return ". ".join(banner for sign, banner in signs.items() if sign in named) or None
+
+
+def baseline_banner(models: Mapping[str, Iterable[str]], domains: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Returns what to keep in mind of a classifier that was judged out of fold, or None where there was none.
+
+    Args:
+        models: Model ids by role, as in the summary.
+        domains: Final scores by domain.
+    """
+    if "classifier" not in models:
+        return None
+    scored = {name: own for name, own in domains.items() if own["n"]}
+    support = [f"{name} {own['classes']['risky']['support']} of {own['n']}" for name, own in scored.items()]
+    return (
+        f"A classifier that learnt from these gold labels, judged out of fold (risky: {', '.join(support)}). With so "
+        "few risky pairs its figures change from one split to another: read the intervals, not the points"
+    )
 
 
 def summarise(
@@ -77,7 +100,7 @@ def summarise(
         "retrieval": retrieval_facts(records),
         "routing": _routing(records),
         "models": models,
-        "label_banner": label_banner(models),
+        "label_banner": label_banner(models) or baseline_banner(models, scores["final"]["domains"]),
         "seconds": sum(record.get("seconds") or 0.0 for record in records),
         "curves": probability_curves(labels_from_records(records, "final")),
         "seed": seed,

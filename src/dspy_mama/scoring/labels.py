@@ -198,8 +198,9 @@ def labels_from_arrays(
 
 
 def phases_run(records: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Returns the phases that ran for at least one record, in their order."""
-    return tuple(phase for phase in PHASES if any(phase in (record.get("phases") or {}) for record in records))
+    """Returns the phases that ran for at least one record: the audit's in their order, then those of other systems."""
+    ran = dict.fromkeys(phase for record in records for phase in record.get("phases") or {})
+    return (*(phase for phase in PHASES if phase in ran), *(phase for phase in ran if phase not in PHASES))
 
 
 def align(first: Labels, second: Labels) -> tuple[Labels, Labels]:

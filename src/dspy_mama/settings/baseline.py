@@ -70,7 +70,7 @@ class SupervisedSettings:
     folds: int = Field(default=5, ge=2, le=20)
     inner_folds: int = Field(default=4, ge=2, le=20)
     strengths: tuple[Positive, ...] = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0)
-    cut: Literal["half", "fitted"] = "half"
+    cut: Literal["half", "fitted"] = "fitted"
     seed: int = Field(default=0, ge=0, lt=2**31)
     bert: BertSettings = Field(default_factory=BertSettings)
 

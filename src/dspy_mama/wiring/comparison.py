@@ -168,6 +168,9 @@ def _short_names(systems: Sequence[System]) -> list[str]:
     phases = {spec.get("phase") for spec in specs if spec}
     names = []
     for system in systems:
+        if "baseline" in system.spec and "system" not in system.spec:
+            names.append(f"baseline {system.spec['baseline'].get('name')}")
+            continue
         parts = [str((system.spec.get(facet) or {}).get("name")) for facet in facets if facet in system.spec]
         if system.spec and len(phases) > 1:
             parts.append(str(system.spec["phase"]))

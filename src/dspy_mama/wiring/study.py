@@ -174,9 +174,10 @@ def write_pictures(
     figures.mkdir(exist_ok=True)
     for name, figure in run_figures(summary).items():
         (figures / f"{name}.png").write_bytes(to_png(figure))
-    system, ablation, data = (str(spec.get(group, {}).get("name")) for group in ("system", "ablation", "data"))
-    context = [f"Run {folder.name}", f"System {system}, ablation {ablation}, data {data}"]
-    return write_report(folder / "report.html", records, summary, title="Risk audit", context=context)
+    named = [f"{group} {spec[group]['name']}" for group in ("system", "baseline", "ablation", "data") if group in spec]
+    context = [f"Run {folder.name}", ", ".join(named).capitalize()]
+    title = "Supervised baseline" if "baseline" in spec else "Risk audit"
+    return write_report(folder / "report.html", records, summary, title=title, context=context)
 
 
 def rebuild_report(folder: Path) -> tuple[dict[str, Any], Path]:

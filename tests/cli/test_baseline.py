@@ -1,0 +1,90 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from dspy_mama.cli import main
+from dspy_mama.tracking.run_store import is_complete
+
+FEW = ("experiment.resamples=50", "tracking=none")
+
+
+@pytest.fixture
+def run(mama):
+    def call(*arguments):
+        code, out, err = mama("baseline", *arguments, *FEW, "--json")
+        return code, json.loads(out), err
+
+    return call
+
+
+@pytest.fixture
+def plain(workplace, capsys):
+    """A command that takes no settings."""
+
+    def call(*arguments):
+        code = main([*arguments, "--resamples", "50", "--json"])
+        return code, json.loads(capsys.readouterr()[0])
+
+    return call
+
+
+def test_a_baseline_leaves_a_whole_run_and_asks_no_lm(run, mama, workplace):
+    code, said, _ = run("baseline=tfidf", "--out", "predictions.csv")
+    assert code == 0
+    assert is_complete(Path(said["folder"]))
+    assert mama.requests == []
+    assert set(said["phases"]) == {"classifier"}
+    low, high = said["final"]["domains"]["medical"]["ci95"]["macro_f1"]
+    assert low < said["final"]["domains"]["medical"]["macro_f1"] < high
+    assert "judged out of fold (risky: medical 15 of 40, ethical 7 of 40, legal 10 of 40)" in said["label_banner"]
+    spec = json.loads((Path(said["folder"]) / "spec.json").read_text())
+    assert spec["baseline"]["name"] == "tfidf"
+    assert not set(spec) & {"lm", "system", "ablation", "retriever"}
+    program = json.loads((Path(said["folder"]) / "program.json").read_text())
+    assert set(program["domains"]["medical"]["held_out_in"]) == {f"s{n}" for n in range(1, 41)}
+    assert (workplace / "predictions.csv").is_file()
+
+
+def test_a_baseline_stands_beside_an_lm_in_the_comparison_table(run, mama, plain):
+    baseline = run("baseline=length")[1]["folder"]
+    audit = mama("evaluate", "data=sample", "system=baseline", *FEW, "--json")
+    lm = json.loads(audit[1])["folder"]
+    code, found = plain("compare", lm, baseline)
+    assert code == 0
+    assert "baseline length" in found["systems"]
+    assert len(found["systems"]) == 2
+
+
+def test_its_report_is_rebuilt_from_records_alone(run, mama):
+    folder = run("baseline=majority")[1]["folder"]
+    before = json.loads((Path(folder) / "summary.json").read_text())
+    code, out, _ = mama("report", folder, "--json")
+    assert code == 0
+    after = json.loads(out)
+    assert {name: after[name] for name in ("final", "label_banner")} == {
+        name: before[name] for name in ("final", "label_banner")
+    }
+    page = (Path(folder) / "report.html").read_text("utf-8")
+    assert "<h1>Supervised baseline</h1>" in page
+    assert "Classifier: majority class" in page
+
+
+def test_its_predictions_can_be_scored_as_anyones(run, plain):
+    said = run("baseline=tfidf", "--out", "p.jsonl")[1]
+    code, scored = plain("score", "--gold", "p.jsonl", "--pred", "p.jsonl")
+    assert code == 0, scored
+    assert scored["average_macro_f1"] == pytest.approx(said["final"]["average_macro_f1"])
+
+
+def test_data_without_gold_are_refused(run, workplace):
+    Path("pairs.csv").write_text("id,question,answer\n1,a?,b\n2,c?,d\n")
+    code, said, _ = run("baseline=tfidf", "data=table", "data.path=pairs.csv")
+    assert code == 2
+    assert "nothing to learn (medical: no gold label to learn from" in said["error"]
+
+
+def test_another_ending_of_the_predictions_is_refused_before_training(run):
+    code, said, _ = run("--out", "p.xlsx")
+    assert code == 2
+    assert ".jsonl or .csv" in said["error"]
