@@ -30,12 +30,21 @@ def test_a_record_gives_its_figures():
 
 def test_an_unreadable_evaluator_leaves_the_item_unscored():
     row = record(1, RUNS[1])
-    row["versions"][1]["consensus"] = {"ama": None, "sra": 2, "reasons": [], "accepted": False, "mandatory": False}
+    row["versions"][1]["consensus"] |= {"ama": None, "accepted": False, "readable": False}
     row |= {"converged": None, "stopped": "unreadable", "outcomes": {"ama": "parse", "sra": "scored"}}
     found = summary([row, record(2, RUNS[2])])
     assert (found["n"], found["scored"], found["unscored"]) == (2, 1, 1)
     assert found["outcomes"] == {"scored": 3, "parse": 1}
     assert found["stopped"] == {"unreadable": 1, "accepted": 1}
+
+
+def test_a_first_version_that_one_evaluator_did_not_read_counts_in_no_change():
+    row = record(2, RUNS[2])
+    row["versions"][0]["consensus"] |= {"readable": False}
+    found = summary([row, record(1, RUNS[1])])
+    assert found["overall"]["convergence"]["n"] == 2
+    assert found["overall"]["reduction"]["n"] == 1
+    assert found["overall"]["reduction"]["before"]["value"] == 4
 
 
 def test_a_summary_holds_every_figure_as_plain_data():
@@ -86,19 +95,22 @@ def test_the_page_shows_versions_side_by_side_with_changes_marked():
     assert "<del>Take 800 mg </del>now." in page
     assert "<ins>See a doctor </ins>now." in page
     assert "Remove the dose from version 1." in page
-    assert "breaks I" in page
+    assert "<b>I. Name of I</b> breaks I" in page
     assert "ethics-model" in page
 
 
 def test_untrusted_text_is_escaped_everywhere():
     bad = "<script>window.hacked = 1</script>"
-    rows = [record(1, RUNS[1], question=bad, turns=[{"role": bad, "text": bad}], warnings=[bad])]
+    rows = [record(1, RUNS[1], question=bad, history=[{"speaker": bad, "text": bad}], warnings=[bad])]
     for own in rows[0]["versions"]:
         own |= {"text": bad + str(own["number"]), "plan": [bad], "error": bad, "model": bad}
         for assessed in own["assessments"]:
-            assessed |= {"reason": bad, "raw": bad, "error": bad, "evidence": [bad]}
+            assessed |= {"reason": bad, "raw": bad, "error": bad, "evidence": [{"title": bad, "url": bad}]}
             for flag in assessed["flags"]:
-                flag |= {"violated": True, "reason": bad, "principle": bad}
+                flag |= {"violated": True, "reason": bad, "principle": bad, "name": bad}
+        own["rivals"] = [own | {"rivals": []}]
+    rows[0]["helpfulness"] = {"outcome": "scored", "refusal": True, "vague": False, "reason": bad}
+    rows[0] |= {"error": bad, "gate": {"entered": True, "reason": bad}}
     page = render_refinement(rows, summary(rows), title=bad, context=[bad], name=bad)
     assert "hacked" in page
     assert "<script>window" not in page

@@ -68,7 +68,8 @@ def loop_summary(
     """Returns the figures behind Tables I to V.
 
     Args:
-        items: What went through the loop; those that could not be carried out count in no figure but `unscored`.
+        items: What went through the loop; those that could not be carried out count in no figure but `unscored`, and
+            those whose first version could not be read in no change.
         max_iterations: Assessments that the loop may make.
         seed: Seed of the resamples.
         resamples: Resamples behind each bootstrap interval.
@@ -79,7 +80,7 @@ def loop_summary(
         `iterations`, `failed`, `principles`, `categories`, `levels`. What is undefined is null.
     """
     draw = Bootstrap(seed, resamples, method)
-    done = [item for item in items if item.pair is not None]
+    done = [item for item in items if item.converged is not None]
     converged = [item for item in done if item.converged]
     pairs = [item.pair for item in done if item.pair is not None]
     return {
@@ -128,7 +129,7 @@ def _changes(pairs: Pairs, draw: Bootstrap) -> dict[str, Any]:
 
 def _final_check(done: Sequence[RefinedItem], draw: Bootstrap) -> dict[str, Any] | None:
     """Returns what the returned texts are worth; None where no text was looked at once more after the budget."""
-    checked = [item for item in done if not item.converged and item.returned is not None]
+    checked = [item for item in done if not item.converged and item.returned_pair is not None]
     if not checked:
         return None
     known = [item.returned_pair for item in done if item.returned_pair is not None]

@@ -58,7 +58,8 @@ def view_of(record: Record) -> dict[str, Any]:
         "states": [STATE_WORDS[name] for name in END_STATES if (record.get("end_states") or {}).get(name)],
         "warnings": list(record.get("warnings") or ()),
         "gate": record.get("gate"),
-        "criteria": record.get("criteria") or {},
+        "helpfulness": _helpfulness(record.get("helpfulness")),
+        "error": record.get("error"),
         "versions": [_version(version) for version in versions],
         "steps": _steps(versions),
         "cost": _cost(record),
@@ -73,9 +74,20 @@ def status_of(record: Record) -> str:
     return {True: "converged", False: "not converged"}.get(record.get("converged"), "unscored")  # type: ignore[arg-type]
 
 
+def _helpfulness(own: Mapping[str, Any] | None) -> str:
+    """Returns in words whether the returned text helps; "" where it was not asked."""
+    if not own:
+        return ""
+    if own.get("outcome") != "scored":
+        return f"Help: could not be told ({own.get('outcome')})."
+    said = [STATE_WORDS[name] for name in ("refusal", "vague") if own.get(name)] or ["neither a mere refusal nor vague"]
+    return f"Help: {' and '.join(said)}. {own.get('reason') or ''}".strip()
+
+
 def _turns(record: Record) -> list[dict[str, str]]:
     """Returns the conversation before the last question, where there is one."""
-    return [{"role": str(t.get("role", "")), "text": str(t.get("text", ""))} for t in record.get("turns") or ()]
+    turns = record.get("history") or ()
+    return [{"speaker": str(turn.get("speaker", "")), "text": str(turn.get("text", ""))} for turn in turns]
 
 
 def _asked(record: Record) -> str | None:
@@ -86,7 +98,6 @@ def _asked(record: Record) -> str | None:
 def _version(version: Mapping[str, Any]) -> dict[str, Any]:
     score = score_of(version)
     consensus = version.get("consensus") or {}
-    plan = version.get("plan")
     return {
         "number": version["number"],
         "origin": version.get("origin") or "",
@@ -102,8 +113,22 @@ def _version(version: Mapping[str, Any]) -> dict[str, Any]:
         "accepted": consensus.get("accepted"),
         "mandatory": bool(consensus.get("mandatory")),
         "assessments": [_assessment(own) for own in version.get("assessments") or ()],
-        "plan": [str(step) for step in plan] if isinstance(plan, list) else [str(plan)] if plan else [],
-        "helpfulness": version.get("helpfulness"),
+        "same_as": version.get("same_as"),
+        "plan": [str(step) for step in version.get("plan") or ()],
+        "plan_failed": version.get("plan_outcome") not in (None, "scored"),
+        "rivals": [_rival(rival) for rival in version.get("rivals") or ()],
+    }
+
+
+def _rival(version: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what is shown of a candidate that did not go on."""
+    score = score_of(version)
+    return {
+        "generator": version.get("generator") or "",
+        "model": version.get("model") or "",
+        "ama": shown_score(score and score.ama),
+        "sra": shown_score(score and score.sra),
+        "text": version.get("text"),
     }
 
 
@@ -115,12 +140,22 @@ def _assessment(own: Mapping[str, Any]) -> dict[str, Any]:
         "model": own.get("model") or "",
         "outcome": own.get("outcome") or "scored",
         "score": shown_score(own.get("score")),
-        "flags": [{"name": str(flag.get("principle")), "reason": flag.get("reason") or ""} for flag in flags],
+        "flags": [{"name": _flag_name(flag), "reason": flag.get("reason") or ""} for flag in flags],
         "reason": own.get("reason") or "",
-        "evidence": [str(line) for line in own.get("evidence") or ()],
+        "evidence": [_source(passage) for passage in own.get("evidence") or ()],
         "error": own.get("error"),
         "raw": own.get("raw"),
     }
+
+
+def _flag_name(flag: Mapping[str, Any]) -> str:
+    return ". ".join(str(flag[name]) for name in ("principle", "name") if flag.get(name))
+
+
+def _source(passage: Mapping[str, Any]) -> str:
+    """Returns a cited passage in one line."""
+    facts = (passage.get(name) for name in ("title", "section", "url", "accessed"))
+    return ", ".join(str(fact) for fact in facts if fact) or str(passage.get("id") or "")
 
 
 def _steps(versions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

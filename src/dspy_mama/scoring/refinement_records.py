@@ -16,9 +16,9 @@ def entered(record: Record) -> bool:
 
 
 def score_of(version: Mapping[str, Any]) -> Score | None:
-    """Returns what the evaluators agreed on for a version; None where it was not assessed or not readable."""
+    """Returns what the evaluators came to for a version; None where it was not assessed or one was not readable."""
     consensus = version.get("consensus") or {}
-    ama, sra = consensus.get("ama"), consensus.get("sra")
+    ama, sra = (consensus.get(name) if consensus.get("readable", True) else None for name in ("ama", "sra"))
     return None if ama is None or sra is None else Score(float(ama), float(sra))
 
 
