@@ -17,6 +17,7 @@ from dspy_mama.lm.hosts import refuse_leaving
 from dspy_mama.optimize.artifact import FORMAT
 from dspy_mama.optimize.artifact_hashes import content_hash, differing, prompt_hashes
 from dspy_mama.optimize.artifact_kinds import KINDS, ProgramKind
+from dspy_mama.optimize.artifact_shape import damage_of
 from dspy_mama.settings import from_mapping
 
 logger = logging.getLogger(__name__)
@@ -56,10 +57,8 @@ def read_artifact(path: str | Path) -> tuple[dict[str, Any], ProgramKind]:
         newer = isinstance(found, int) and found > FORMAT
         todo = "update dspy-mama" if newer else "save or compile the program again"
         raise DeclarationError(f"{file}: saved in format {found}, this version reads format {FORMAT}; {todo}")
-    maps = ("settings", "thresholds", "lms", "demonstrations", "origin", "hashes", "state")
-    wrong = [name for name in maps if not isinstance(saved.get(name), dict)]
-    if wrong:
-        raise DeclarationError(f"{file}: incomplete (missing or damaged: {', '.join(wrong)})")
+    if damage := damage_of(saved):
+        raise DeclarationError(f"{file}: is damaged ({damage}); save or compile the program again")
     return saved, kind
 
 
@@ -106,7 +105,7 @@ def program_groups(where: Path, saved: Mapping[str, Any], kind: ProgramKind) -> 
     Raises:
         DeclarationError: A group is missing, or this version does not know one of its settings.
     """
-    missing = [name for name in kind.groups if not isinstance(saved["settings"].get(name), dict)]
+    missing = [name for name in kind.groups if name not in saved["settings"]]
     if missing:
         raise DeclarationError(f"{where}: incomplete (settings without {', '.join(missing)})")
     try:
@@ -118,7 +117,7 @@ def program_groups(where: Path, saved: Mapping[str, Any], kind: ProgramKind) -> 
 def _restored(where: Path, saved: Mapping[str, Any], program: Any) -> Any:
     """Returns the uncompiled program with the saved prompts, demonstrations and thresholds."""
     demos = saved["demonstrations"]
-    if demos.get("kept") is False and demos.get("count"):
+    if demos["count"] and not demos["kept"]:
         raise DeclarationError(
             f"{where}: its demonstrations were left out when it was saved (tracking.store_text=false), so it is not "
             "the program that ran; load the file that was compiled"
@@ -152,14 +151,14 @@ def _mismatches(
     hashes = saved["hashes"]
     fresh = kind.build(groups, getattr(program, "retriever", None))
     found = []
-    if hashes.get("content") != content_hash(saved):
+    if hashes["content"] != content_hash(saved):
         found.append("it was changed after it was saved (its hash does not fit): take the original")
-    if hashes.get("criteria") != object_hash(kind.criteria(groups), 16):
+    if hashes["criteria"] != object_hash(kind.criteria(groups), 16):
         found.append("it was made with other criteria of risk than this version has: compile it again")
-    others = differing(hashes.get("uncompiled", {}), prompt_hashes(fresh))
+    others = differing(hashes["uncompiled"], prompt_hashes(fresh))
     if others:
         found.append(f"it was made from other prompts than this version has ({', '.join(others)}): compile it again")
-    elif changed := differing(hashes.get("prompts", {}), prompt_hashes(program)):
+    elif changed := differing(hashes["prompts"], prompt_hashes(program)):
         found.append(f"prompts are not sent as they were when it was saved ({', '.join(changed)}): compile it again")
     evidence = _other_evidence(saved["origin"].get("evidence"), program, retriever)
     return [*found, evidence] if evidence else found
@@ -184,7 +183,7 @@ def _keep_local(program: Any, lms: Mapping[str, Any]) -> None:
     for name, predictor in program.named_predictors():
         role = getattr(predictor, "role", name)
         made_with = lms.get(role)
-        if predictor.lm is not None or not isinstance(made_with, dict) or made_with.get("host") != "local":
+        if predictor.lm is not None or made_with is None or made_with["host"] != "local":
             continue
         predictor.local_only = True
         if dspy.settings.lm is not None:
@@ -193,18 +192,6 @@ def _keep_local(program: Any, lms: Mapping[str, Any]) -> None:
 
 def _is_share(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
-
-
-def _is_predictor(state: Any) -> bool:
-    """Tells whether a part of a state has the shape of a predictor's: a damaged file shows here, not in a call."""
-    if not isinstance(state, dict) or not isinstance(state.get("signature"), dict):
-        return False
-    demos, fields = state.get("demos"), state["signature"].get("fields")
-    described = isinstance(fields, list) and all(
-        isinstance(field, dict) and isinstance(field.get("description"), str) for field in fields
-    )
-    instructed = isinstance(state["signature"].get("instructions"), str)
-    return instructed and described and isinstance(demos, list) and all(isinstance(demo, dict) for demo in demos)
 
 
 def _check_names(where: Path, program: Any, state: Mapping[str, Any]) -> None:
@@ -217,8 +204,6 @@ def _check_names(where: Path, program: Any, state: Mapping[str, Any]) -> None:
             "an ablated program loads only into the same ablation"
         )
     for name, predictor in wanted.items():
-        if not _is_predictor(state[name]):
-            raise DeclarationError(f"{where}: the state of {name} is damaged; save or compile the program again")
         fields = len(predictor.signature.dump_state()["fields"])
         if len(state[name]["signature"]["fields"]) != fields:
             raise DeclarationError(f"{where}: {name} was saved with other fields; compile it again with this version")
