@@ -5,6 +5,7 @@ import pytest
 
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.lm.predict import reading_of
+from dspy_mama.systems.audit import RiskAuditor
 from dspy_mama.systems.audit.signatures import AssessInitialRisk
 from dspy_mama.systems.baselines import ChainOfThought, Direct, SelfConsistency, SelfRefine, result_of
 from scripted import fields_of, scripted_lm, system_of
@@ -82,3 +83,14 @@ def test_lms_are_bound_by_role_and_survive_saving(make, tmp_path):
 def test_without_an_lm_the_message_says_what_to_do(make):
     with pytest.raises(DeclarationError, match=r"dspy\.configure"):
         make(Diagnose)(case="pain")
+
+
+@pytest.mark.parametrize("make", [Direct, ChainOfThought, SelfConsistency, SelfRefine])
+def test_the_audit_takes_a_baseline_in_its_predictors_place(make):
+    auditor = RiskAuditor.from_preset("baseline", "ma")
+    auditor.initial.assess = make(auditor.initial.assess.signature, role="assessor")
+    lm = scripted_lm(lambda request: {name: _value(name) for name in fields_of(request)})
+    audit = auditor.set_lms({"default": lm})(question="Can I take twice the dose?", answer="Yes.")
+    assert audit.phases["initial"].medical.risk is True
+    assert audit.medical_verdict == "risky"
+    assert audit.phases["initial"].usage.calls == len(lm.requests)

@@ -10,6 +10,7 @@ from dspy_mama.systems.mac import (
     DIMENSIONS,
     DiagnosisItem,
     DiseaseExpert,
+    KnowledgePanel,
     diagnosis_record,
     failed_record,
     item_key,
@@ -182,3 +183,22 @@ def test_knowledge_is_asked_one_dimension_at_a_time():
     assert json.loads(json.dumps(found)) == found
     with pytest.raises(DeclarationError, match="disease"):
         DiseaseExpert(lms={"default": lm})(disease=" ")
+
+
+def test_a_panel_states_knowledge_by_doctors_and_a_supervisor():
+    def reply(request):
+        shown = " ".join(text_of(message) for message in request.messages)
+        if "You supervise doctors" in system_of(request):
+            return {"disagreement": "none", "entry": f"{shown.count('Doctor ')} entries"}
+        return "prose" if "prognosis: " in shown else {"entry": "x"}
+
+    lm, own = scripted_lm(reply), scripted_lm(reply, name="scripted/own")
+    team = KnowledgePanel(3, lms={"default": lm, "doctor_2": own, "grader": lm})
+    found = knowledge_record(team(disease="Fabry disease"))
+    assert found["method"] == "mac"
+    assert found["answers"]["definition"]["text"] == "3 entries"
+    assert found["answers"]["prognosis"]["outcome"] == "parse"
+    assert found["usage"]["calls"] == len(lm.requests) + len(own.requests)
+    assert {request.model for request in own.requests} != {request.model for request in lm.requests}
+    with pytest.raises(DeclarationError, match="2 to 5"):
+        KnowledgePanel(1)

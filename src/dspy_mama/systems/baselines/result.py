@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import dspy
 
 from dspy_mama.lm.predict import Reading
-from dspy_mama.lm.usage import CallUsage
+from dspy_mama.lm.usage import CallUsage, total
 
 By = Literal["answer", "vote", "refined"]
 
@@ -44,7 +44,7 @@ class BaselineResult:
     """How a baseline came to its answer.
 
     Attributes:
-        reading: The answer, as `reading_of` gives it too.
+        reading: The answer, as `reading_of` gives it too; its usage is the sum over all parts.
         attempts: Everything that was considered.
         by: How the answer was found.
         usage: What was spent, by part: `solver`, and `critic` or `merger` where they were asked.
@@ -59,8 +59,10 @@ class BaselineResult:
 
 
 def with_result(prediction: dspy.Prediction, result: BaselineResult) -> dspy.Prediction:
-    """Returns the prediction with its result (and reading) behind it."""
-    object.__setattr__(prediction, "_reading", result.reading)
+    """Returns the prediction with its result behind it, and a reading whose usage is all that was spent."""
+    reading = replace(result.reading, usage=total(result.usage.values()))
+    result = replace(result, reading=reading)
+    object.__setattr__(prediction, "_reading", reading)
     object.__setattr__(prediction, "_result", result)
     return prediction
 

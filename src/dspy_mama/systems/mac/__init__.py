@@ -1,7 +1,13 @@
 """System C (MAC): multi-agent conversation for diagnosis (see `DiagnosisPanel`)."""
 
 from dspy_mama.systems.mac.accounts import diagnosis_of
-from dspy_mama.systems.mac.knowledge import DIMENSIONS, DiseaseExpert, KnowledgeAnswer, knowledge_record
+from dspy_mama.systems.mac.knowledge import (
+    DIMENSIONS,
+    DiseaseExpert,
+    KnowledgeAnswer,
+    KnowledgePanel,
+    knowledge_record,
+)
 from dspy_mama.systems.mac.panel import ROLES, DiagnosisPanel
 from dspy_mama.systems.mac.record import (
     DiagnosisItem,
@@ -24,6 +30,7 @@ __all__ = [
     "Discussion",
     "DiseaseExpert",
     "KnowledgeAnswer",
+    "KnowledgePanel",
     "SingleDiagnosis",
     "Turn",
     "diagnosis_of",
