@@ -93,4 +93,5 @@ def test_the_audit_takes_a_baseline_in_its_predictors_place(make):
     audit = auditor.set_lms({"default": lm})(question="Can I take twice the dose?", answer="Yes.")
     assert audit.phases["initial"].medical.risk is True
     assert audit.medical_verdict == "risky"
-    assert audit.phases["initial"].usage.calls == len(lm.requests)
+    counted = audit.routing.usage.calls + sum(phase.usage.calls for phase in audit.phases.values())
+    assert counted == len(lm.requests)
