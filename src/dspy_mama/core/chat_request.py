@@ -64,7 +64,7 @@ class ChatRequest:
 
 
 def as_history(turns: Iterable[ChatTurn | Mapping[str, Any]]) -> tuple[ChatTurn, ...]:
-    """Returns the turns of a conversation; a turn may be a mapping with `role` and `content`, as chat protocols have it.
+    """Returns the turns of a conversation; a mapping with `role` and `content` is one too.
 
     System turns are left out: they are the operator's, not the conversation's.
 

@@ -1,0 +1,121 @@
+"""Any csv, tsv, jsonl, json, parquet or xlsx file with a request to a chatbot, or a conversation, in each row."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from types import MappingProxyType
+from typing import Any, Final
+
+from dspy_mama.core.chat_request import ChatRequest, ChatTurn, from_messages
+from dspy_mama.core.errors import DataError, DeclarationError, Fault
+from dspy_mama.core.ids import content_hash
+from dspy_mama.datasets.loading import columns_in, data_files, given_path, tables_of
+from dspy_mama.datasets.medsafetybench import PRINCIPLES
+from dspy_mama.datasets.tables import Table
+from dspy_mama.settings import DataSettings
+
+_NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "id": ("id", "request_id", "key"),
+    "question": ("question", "prompt", "request", "query", "harmful_medical_request"),
+    "answer": ("answer", "response", "reply", "chatbot_answer"),
+    "messages": ("messages", "conversation", "dialogue", "turns"),
+    "principle": ("principle", "category", "ama_principle"),
+    "language": ("language", "lang"),
+}
+"""Our field, and the column names under which it is found; `data.columns` names others."""
+
+
+def load_request_table(settings: DataSettings) -> tuple[list[ChatRequest], list[dict[str, Any]]]:
+    """Loads requests from a table.
+
+    Columns: `question`, or `messages` (a list of turns with role and content, as chat protocols have it); `answer` for
+    an answer that is to be mended; `id`, `principle` (I to IX or 1 to 9), `language`.
+
+    Args:
+        settings: `path` (a file, or a folder with one data file), `columns`, `encoding`.
+
+    Raises:
+        DeclarationError: Nothing is at the path, or `data.columns` does not fit the file.
+        DataError: The file cannot be read, or rows have faults; all of them are named.
+    """
+    path = given_path(settings)
+    files = data_files(path)
+    if len(files) > 1:
+        found = ", ".join(file.name for file in files)
+        raise DeclarationError(f"data.path: {str(path)!r} is a folder of several data files ({found}); give one file")
+    table = tables_of(files, settings.encoding)[0]
+    columns = _columns(table, settings)
+    if not {"question", "messages"} & set(columns):
+        reason = (
+            f"no column with the request; {columns_in(table)}. Name it, such as "
+            f"data.columns.question='{table.columns[0]}'"
+        )
+        raise DataError(table.name, [Fault(None, None, reason)])
+    # A conversation is a list in json: only there is a nested value what it should be.
+    used = set(columns.values()) - {columns.get("messages")}
+    requests, faults = [], [Fault(row, name, reason) for (row, name), reason in table.marks.items() if name in used]
+    for number, row in table:
+        try:
+            requests.append(_request(number, row, columns, settings))
+        except DeclarationError as error:
+            faults.append(Fault(number, columns.get("question", columns.get("messages")), str(error)))
+    counted = Counter(request.id for request in requests)
+    faults += [Fault(None, columns.get("id"), f"{i!r} occurs {n} times") for i, n in counted.items() if n > 1]
+    if faults:
+        raise DataError(table.name, faults)
+    return requests, [dict(table.facts)]
+
+
+def _columns(table: Table, settings: DataSettings) -> dict[str, str]:
+    if unknown := sorted(set(settings.columns) - set(_NAMES)):
+        raise DeclarationError(
+            f"data.columns: {', '.join(unknown)} mean(s) nothing for requests; known: {', '.join(_NAMES)}"
+        )
+    if absent := sorted(set(settings.columns.values()) - set(table.columns)):
+        raise DeclarationError(f"data.columns: no column {', '.join(absent)}; {columns_in(table)}")
+    plain = {
+        " ".join(column.casefold().replace("_", " ").split()).replace(" ", "_"): column for column in table.columns
+    }
+    found = {field: plain[name] for field, names in _NAMES.items() for name in reversed(names) if name in plain}
+    return {**found, **settings.columns}
+
+
+def _request(number: int, row: dict[str, str], columns: dict[str, str], settings: DataSettings) -> ChatRequest:
+    def cell(field: str) -> str:
+        return row[columns[field]].strip() if field in columns else ""
+
+    question, answer = cell("question"), cell("answer") or None
+    history: tuple[ChatTurn, ...] = ()
+    if cell("messages"):
+        spoken, own, history = _conversation(cell("messages"))
+        question, answer = question or spoken, answer or own
+    if not question:
+        raise DeclarationError("is empty; every request needs a question")
+    kept = {name: text for name, text in row.items() if name not in columns.values() and text.strip()}
+    return ChatRequest(
+        id=cell("id") or f"row-{number}-{content_hash(question, 8)}",
+        question=question,
+        answer=answer,
+        history=history,
+        principle=_principle(cell("principle")),
+        language=cell("language") or settings.language,
+        source="table",
+        extra=MappingProxyType(kept),
+    )
+
+
+def _conversation(text: str) -> tuple[str, str | None, tuple[ChatTurn, ...]]:
+    try:
+        messages = json.loads(text)
+    except ValueError as error:
+        raise DeclarationError(f"messages: is no JSON list of turns ({error})") from None
+    if not isinstance(messages, list) or not messages:
+        raise DeclarationError("messages: is no list of turns with role and content")
+    return from_messages(messages)
+
+
+def _principle(text: str) -> str | None:
+    if text.isdigit() and 1 <= int(text) <= len(PRINCIPLES):
+        return PRINCIPLES[int(text) - 1]
+    return text.upper() if text.upper() in PRINCIPLES else None

@@ -1,0 +1,140 @@
+"""From a refinement to what a caller sees, and what a reader should be told about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dspy
+
+from dspy_mama.core.outcomes import Unscored
+from dspy_mama.lm.usage import CallUsage
+from dspy_mama.settings.refiner import RefinerSettings
+from dspy_mama.systems.refine.criteria import Criteria
+from dspy_mama.systems.refine.rules import is_hugging, is_oscillating
+from dspy_mama.systems.refine.schema import Refinement, Version
+
+
+def prediction_of(refinement: Refinement, settings: RefinerSettings, criteria: Criteria) -> dspy.Prediction:
+    """Returns a refinement as a DSPy program's prediction."""
+    final = refinement.final
+    judged = final.consensus
+    accepted = judged.accepted if judged is not None else None
+    return dspy.Prediction(
+        answer=final.draft.text,
+        accepted=accepted,
+        converged=refinement.converged,
+        iterations=refinement.iterations,
+        stopped=refinement.stopped,
+        ama=judged.ama if judged else None,
+        sra=judged.sra if judged else None,
+        needs_review=not accepted,
+        end_states=end_states(refinement, settings),
+        warnings=warnings(refinement),
+        refinement=refinement,
+        criteria=criteria,
+        settings=settings,
+    )
+
+
+def end_states(refinement: Refinement, settings: RefinerSettings) -> dict[str, bool | None]:
+    """Returns in which of the states that safety scores do not show a refinement ended; None = not known.
+
+    Returns:
+        `refusal` and `vague` (of the returned text), `refusal_words` (a cross-check without an LM), `oscillating` and
+        `hugging` (accepted exactly at a threshold).
+    """
+    help_ = refinement.helpfulness
+    loop = [version for version in refinement.versions if version.stage == "loop"]
+    assessed = refinement.assessed
+    return {
+        "refusal": help_.refusal if help_ else None,
+        "vague": help_.vague if help_ else None,
+        "refusal_words": help_.refusal_words if help_ else None,
+        "oscillating": is_oscillating(loop),
+        "hugging": is_hugging(
+            assessed.consensus if assessed else None,
+            ama_threshold=settings.ama_threshold,
+            sra_threshold=settings.sra_threshold,
+        ),
+    }
+
+
+def warnings(refinement: Refinement) -> list[str]:
+    """Returns what a reader of the scores should know, one line each."""
+    found: list[str] = []
+    writers = {version.draft.model for version in refinement.versions if version.draft.model}
+    judges = {a.model for version in refinement.versions for a in version.assessments if a.model}
+    if both := sorted(writers & judges):
+        found.append(f"generator and evaluator are the same model ({', '.join(both)}): it judges what it wrote itself")
+    if any(version.draft.truncated for version in refinement.versions):
+        found.append("a text was cut at the token limit: give the generator more tokens, or a shorter reply_characters")
+    if any(
+        isinstance(a.outcome, Unscored) and a.outcome.kind == "truncated"
+        for version in refinement.versions
+        for a in version.assessments
+    ):
+        found.append("an assessment was cut at the token limit: give the evaluator more tokens")
+    if any(version.plan and isinstance(version.plan.outcome, Unscored) for version in refinement.versions):
+        found.append("a plan could not be read; the evaluators' reasons stood in for it")
+    if refinement.gate is not None and isinstance(refinement.gate.outcome, Unscored):
+        found.append("the gate could not be read; the text was evaluated in full")
+    if refinement.stopped == "budget" and refinement.final.consensus is None:
+        found.append("the returned text is the last revision and was not assessed")
+    return found
+
+
+def usage_by_role(refinement: Refinement) -> dict[str, CallUsage]:
+    """Returns what each role's calls cost, rivals included."""
+    spent: dict[str, CallUsage] = {}
+
+    def add(role: str, usage: CallUsage) -> None:
+        if usage.calls or usage.cache_hits:
+            spent[role] = spent.get(role, CallUsage()) + usage
+
+    def add_version(version: Version) -> None:
+        if version.draft.generator and not (version.number > 1 and _is_repeat(refinement, version)):
+            add(version.draft.generator, version.draft.usage)
+        for assessment in version.assessments:
+            add(assessment.evaluator, assessment.usage)
+        if version.plan is not None:
+            add("planner", version.plan.usage)
+        for rival in version.rivals:
+            add_version(rival)
+
+    for version in refinement.versions:
+        add_version(version)
+    for role, part in (
+        ("gate", refinement.gate),
+        ("classifier", refinement.category),
+        ("helpfulness", refinement.helpfulness),
+    ):
+        if part is not None:
+            add(role, part.usage)
+    return spent
+
+
+def _is_repeat(refinement: Refinement, version: Version) -> bool:
+    """Tells whether a version is an earlier one's text judged again: it was paid for once."""
+    return any(earlier.draft is version.draft for earlier in refinement.versions if earlier.number < version.number)
+
+
+def models_by_role(refinement: Refinement) -> Mapping[str, str]:
+    """Returns the model behind each role, as the server resolved it."""
+    found: dict[str, Any] = {}
+    for version in refinement.versions:
+        for candidate in (version, *version.rivals):
+            if candidate.draft.generator:
+                found.setdefault(candidate.draft.generator, candidate.draft.model)
+            for assessment in candidate.assessments:
+                found.setdefault(assessment.evaluator, assessment.model)
+        if version.plan is not None:
+            found.setdefault("planner", version.plan.model)
+    for role, part in (
+        ("gate", refinement.gate),
+        ("classifier", refinement.category),
+        ("helpfulness", refinement.helpfulness),
+    ):
+        if part is not None:
+            found.setdefault(role, part.model)
+    return {role: model for role, model in found.items() if model}

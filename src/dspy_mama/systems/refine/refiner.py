@@ -1,0 +1,296 @@
+"""System B: generate, evaluate side by side, plan and refine until both evaluators accept (paper B, Algorithm 1)."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import dspy
+
+from dspy_mama.core.chat_request import ChatTurn, as_history
+from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.outcomes import Scored
+from dspy_mama.lm.module import AsyncModule, check_lms
+from dspy_mama.lm.predict import StructuredPredict
+from dspy_mama.settings import from_mapping, to_mapping
+from dspy_mama.settings.refiner import RefinerSettings
+from dspy_mama.systems.refine.checks import HelpfulnessChecker, PromptClassifier, QuickGate
+from dspy_mama.systems.refine.criteria import load_criteria
+from dspy_mama.systems.refine.evaluators import EthicsEvaluator, SafetyEvaluator
+from dspy_mama.systems.refine.generator import ReplyGenerator
+from dspy_mama.systems.refine.planner import RevisionPlanner
+from dspy_mama.systems.refine.prediction import prediction_of
+from dspy_mama.systems.refine.rules import better, merge
+from dspy_mama.systems.refine.sampling import NOTHING_BEFORE, sampling_of
+from dspy_mama.systems.refine.schema import (
+    Assessment,
+    Consensus,
+    Draft,
+    Evaluator,
+    Gate,
+    GateDecision,
+    Plan,
+    PromptCategory,
+    Refinement,
+    Stop,
+    Version,
+)
+
+ROLES = ("generator", "ethics", "safety", "planner", "helpfulness", "classifier", "gate")
+
+
+class SafetyRefiner(AsyncModule):
+    """Writes an answer, or takes one, and revises it until it is acceptable or the budget ends.
+
+    Example:
+        ```python
+        refiner = SafetyRefiner(lms={"generator": dspy.LM("openai/gpt-4o")})
+        refined = refiner(question="...", answer=None)
+        refined.answer, refined.accepted, refined.iterations, refined.refinement.versions
+        ```
+
+    It is no substitute for a clinical decision or for the risk management of a device.
+    """
+
+    def __init__(
+        self,
+        settings: RefinerSettings | None = None,
+        *,
+        lms: Mapping[str, Any] | None = None,
+        evaluators: Sequence[Evaluator] = (),
+        gate: Gate | str | None = None,
+        **overrides: Any,
+    ) -> None:
+        """Makes a refiner.
+
+        Args:
+            settings: The loop; None = as published but for the final check, the helpfulness check and the categories.
+            lms: LM by role (`generator`, `ethics`, `safety`, `planner`, `helpfulness`, `classifier`, `gate`, numbered
+                ones such as `ethics_2`, or `default`); a role without one takes `dspy.settings.lm` at the call.
+            evaluators: Further evaluators; each must find a text safe before it is accepted.
+            gate: Decides which texts enter the loop, or the name of a setting's choice; None = as the settings say.
+            **overrides: Fields of `RefinerSettings`, such as `max_iterations=3`.
+
+        Raises:
+            DeclarationError: A setting, a role or a criteria pack is at fault.
+        """
+        super().__init__()
+        base = settings or RefinerSettings()
+        if isinstance(gate, str):
+            overrides["gate"], gate = gate, None
+        self.settings = from_mapping(RefinerSettings, {**to_mapping(base), **overrides}) if overrides else base
+        own, sampling = self.settings, self.settings.sampling
+        self.criteria = load_criteria(own.criteria)
+        self.generators = [
+            ReplyGenerator(
+                role=role, characters=own.reply_characters, sampling=sampling_of(role, sampling, "generator")
+            )
+            for role in numbered("generator", own.generators)
+        ]
+        self.ethics = [
+            EthicsEvaluator(
+                self.criteria,
+                role=role,
+                reason_characters=own.reason_characters,
+                sampling=sampling_of(role, sampling, "ethics"),
+            )
+            for role in numbered("ethics", own.ethics_evaluators)
+        ]
+        self.safety = [
+            SafetyEvaluator(self.criteria, role=role, sampling=sampling_of(role, sampling, "safety"))
+            for role in numbered("safety", own.safety_evaluators)
+        ]
+        self.planner = RevisionPlanner(sampling=sampling_of("planner", sampling))
+        self.classifier = PromptClassifier(sampling=sampling_of("classifier", sampling)) if own.classify else None
+        self.helpfulness = (
+            HelpfulnessChecker(sampling=sampling_of("helpfulness", sampling)) if own.helpfulness else None
+        )
+        self.gate = gate or (QuickGate(sampling=sampling_of("gate", sampling)) if own.gate == "lm" else None)
+        self.further = tuple(evaluators)
+        if lms:
+            self.set_lms(lms)
+
+    def set_lms(self, lms: Mapping[str, Any]) -> SafetyRefiner:
+        """Binds LMs to roles and returns the program.
+
+        Raises:
+            DeclarationError: A role is unknown, or what is given for it is no LM.
+        """
+        numbers = [predictor.role for _, predictor in self.named_predictors()]
+        check_lms(lms, list(dict.fromkeys([*ROLES, *numbers])))
+        for _, predictor in self.named_predictors():
+            if isinstance(predictor, StructuredPredict):
+                base = predictor.role.rsplit("_", 1)[0]
+                own = lms.get(predictor.role, lms.get(base, lms.get("default")))
+                predictor.lm = own if own is not None else predictor.lm
+        return self
+
+    async def aforward(
+        self,
+        question: str,
+        answer: str | None = None,
+        history: Iterable[ChatTurn | Mapping[str, Any]] = (),
+        **context: Any,
+    ) -> dspy.Prediction:
+        """Mends one answer.
+
+        Args:
+            question: The request; with a history, the last turn of the patient.
+            answer: An answer that is to be mended; None = the generator writes the first one.
+            history: Turns before the question, as `ChatTurn` or as mappings with `role` and `content`.
+            **context: Further fields of an example; they are not looked at.
+
+        Returns:
+            `answer` (the returned text, or None), `accepted`, `converged`, `iterations`, `stopped`, `ama`, `sra`,
+            `needs_review`, `warnings`, and `refinement`, the whole `Refinement`.
+
+        Raises:
+            DeclarationError: The question is empty, or the LM's configuration is at fault.
+        """
+        if not isinstance(question, str) or not question.strip():
+            raise DeclarationError("question is empty: there is nothing to answer")
+        if answer is not None and not (isinstance(answer, str) and answer.strip()):
+            raise DeclarationError("answer is empty: leave it out to have one written")
+        turns = as_history(history)
+        conversation = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns) or NOTHING_BEFORE
+        category = asyncio.ensure_future(self._category(question))
+        try:
+            refinement = await self._refine(question, answer, conversation)
+            refinement = replace(refinement, history=turns, category=await category)
+        finally:
+            category.cancel()
+            await asyncio.gather(category, return_exceptions=True)
+        text = refinement.final.draft.text
+        if self.helpfulness is not None and text is not None:
+            refinement = replace(refinement, helpfulness=await self.helpfulness.acall(question, text))
+        return prediction_of(refinement, self.settings, self.criteria)
+
+    async def _category(self, question: str) -> PromptCategory | None:
+        return await self.classifier.acall(question) if self.classifier is not None else None
+
+    async def _refine(self, question: str, answer: str | None, conversation: str) -> Refinement:
+        """The loop; each pass assesses a version, then either stops or revises it."""
+        drafts = [Draft(Scored(answer), "given")] if answer is not None else await self._write(question, conversation)
+        gate = await self._gate(question, drafts)
+        versions: list[Version] = []
+        if gate is not None and not gate.entered:
+            versions.append(Version(1, _first_text(drafts)))
+            return Refinement(question, (), tuple(versions), "gate", None, 0, gate)
+        for iteration in itertools.count(1):
+            version = await self._best(iteration, question, drafts, conversation)
+            versions.append(version)
+            found = version.consensus
+            stop = self._stop(version)
+            if stop is not None or found is None:
+                break
+            if needs_no_change(found, self.settings):
+                # Nothing was found wrong by those that could be read: the text is judged again as it is.
+                drafts = [version.draft]
+            else:
+                plan, drafts = await self._revise(question, version, found, conversation)
+                versions[-1] = replace(version, plan=plan)
+            if iteration == self.settings.max_iterations:
+                versions += await self._after_budget(question, version, drafts, conversation)
+                stop = "budget" if found.readable else "unreadable"
+                break
+        return _refinement(question, versions, stop or "generation", gate)
+
+    def _stop(self, version: Version) -> Stop | None:
+        found = version.consensus
+        if found is None:
+            return "generation"
+        if found.accepted:
+            return "accepted"
+        return "unreadable" if found.ama is None and found.sra is None and not found.risks else None
+
+    async def _write(self, question: str, conversation: str) -> list[Draft]:
+        return list(await asyncio.gather(*(one.generate(question, conversation) for one in self.generators)))
+
+    async def _revise(
+        self, question: str, version: Version, found: Consensus, conversation: str
+    ) -> tuple[Plan, list[Draft]]:
+        text = version.draft.text or ""
+        plan: Plan = await self.planner.acall(question, text, found)
+        told = "\n".join(f"- {step}" for step in plan.steps)
+        drafts = await asyncio.gather(*(one.refine(question, text, told, conversation) for one in self.generators))
+        return plan, list(drafts)
+
+    async def _gate(self, question: str, drafts: Sequence[Draft]) -> GateDecision | None:
+        text = _first_text(drafts).text
+        return await self.gate.decide(question, text) if self.gate is not None and text is not None else None
+
+    async def _assess(self, question: str, answer: str, conversation: str) -> tuple[Assessment, ...]:
+        """Asks every evaluator side by side."""
+        own = (one.acall(question, answer, conversation) for one in [*self.ethics, *self.safety])
+        others = (one.assess(question, answer) for one in self.further)
+        return tuple(await asyncio.gather(*own, *others))
+
+    async def _best(
+        self, number: int, question: str, drafts: Sequence[Draft], conversation: str, stage: Any = "loop"
+    ) -> Version:
+        """Assesses every candidate and returns the best, with its rivals."""
+        made = list(
+            await asyncio.gather(*(self._version(number, question, draft, conversation, stage) for draft in drafts))
+        )
+        best = made[0]
+        for candidate in made[1:]:
+            best = candidate if better(candidate, best) else best
+        return replace(best, rivals=tuple(version for version in made if version is not best))
+
+    async def _version(self, number: int, question: str, draft: Draft, conversation: str, stage: Any) -> Version:
+        if draft.text is None:
+            return Version(number, draft, stage=stage)
+        assessments = await self._assess(question, draft.text, conversation)
+        own = self.settings
+        consensus = merge(
+            assessments,
+            ama_threshold=own.ama_threshold,
+            sra_threshold=own.sra_threshold,
+            mandatory=own.mandatory,
+            how=own.merge,
+        )
+        return Version(number, draft, assessments, consensus, stage=stage)
+
+    async def _after_budget(
+        self, question: str, version: Version, drafts: Sequence[Draft], conversation: str
+    ) -> list[Version]:
+        """Returns the text of the last revision: unassessed as published, or assessed once more and said so."""
+        number = version.number + 1
+        if self.settings.final_check:
+            return [await self._best(number, question, drafts, conversation, "final_check")]
+        if all(draft is version.draft for draft in drafts):  # judged again as it was: there is no new text
+            return []
+        return [Version(number, _first_text(drafts), rivals=tuple(Version(number, draft) for draft in drafts[1:]))]
+
+
+def numbered(role: str, count: int) -> list[str]:
+    """Returns the roles of several that share one: `ethics`, or `ethics_1`, `ethics_2`, ..."""
+    return [role] if count == 1 else [f"{role}_{number}" for number in range(1, count + 1)]
+
+
+def needs_no_change(found: Consensus, settings: RefinerSettings) -> bool:
+    """Tells whether nothing that could be read asks for a revision, so that a plan would have nothing to say."""
+    too_many = found.ama is not None and found.ama > settings.ama_threshold
+    too_high = found.sra is not None and found.sra > settings.sra_threshold
+    return not (too_many or too_high or found.risks)
+
+
+def _first_text(drafts: Sequence[Draft]) -> Draft:
+    return next((draft for draft in drafts if draft.text is not None), drafts[0])
+
+
+def _refinement(question: str, versions: Sequence[Version], stop: Stop, gate: GateDecision | None) -> Refinement:
+    loop = [version for version in versions if version.stage == "loop" and version.consensus is not None]
+    judged = bool(loop) and stop not in ("unreadable", "generation")
+    return Refinement(
+        question=question,
+        history=(),
+        versions=tuple(versions),
+        stopped=stop,
+        converged=stop == "accepted" if judged else None,
+        iterations=len(loop),
+        gate=gate,
+    )

@@ -1,0 +1,75 @@
+import json
+
+from dspy_mama.core.chat_request import ChatRequest, ChatTurn
+from dspy_mama.systems.refine import failed_request, refine_record, request_key, without_texts
+from systems.refine.loops import Loop
+
+REQUEST = ChatRequest("r1", "May I?", history=(ChatTurn("patient", "Hello."),), principle="IV", source="table")
+
+
+def record(loop, **settings):
+    return refine_record(REQUEST, loop.run(**settings))
+
+
+def test_every_version_is_kept_with_every_score_reason_and_plan():
+    found = record(Loop([3, 0], [4, 1]), classify=True, helpfulness=True)
+    json.dumps(found)
+    first, second = found["versions"]
+    assert (first["number"], first["origin"], first["text"], first["returned"]) == (1, "generated", "text 1", False)
+    assert (second["origin"], second["text"], second["returned"]) == ("refined", "text 2", True)
+    ethics, safety = first["assessments"]
+    assert (ethics["score"], safety["score"]) == (3, 4)
+    assert sum(flag["violated"] for flag in ethics["flags"]) == 3
+    assert {flag["principle"] for flag in ethics["flags"]} == set(found["principles"])
+    assert all(flag["reason"] for flag in ethics["flags"])
+    assert first["plan"] == ["remove the dose", "send to a doctor"]
+    assert (found["iterations"], found["converged"], found["final"]) == (
+        2,
+        True,
+        {"version": 2, "assessed": True, "accepted": True},
+    )
+    assert found["category"]["value"] == "therapeutic"
+    assert found["criteria"]["name"] == "ama"
+    assert found["criteria"]["hash"]
+    assert found["outcomes"] == {"ama": "scored", "sra": "scored"}
+
+
+def test_what_every_role_cost_is_counted_once():
+    found = record(Loop([3, 0], [4, 1]), classify=True, helpfulness=True)
+    calls = {role: usage["calls"] for role, usage in found["usage"].items()}
+    assert calls == {"generator": 2, "ethics": 2, "safety": 2, "planner": 1, "classifier": 1, "helpfulness": 1}
+    assert sum(version["usage"]["calls"] for version in found["versions"]) == 7
+    again = record(Loop(["?"], [1]), max_iterations=3, final_check=False)
+    assert again["usage"]["generator"]["calls"] == 1
+    assert [version["same_as"] for version in again["versions"]] == [None, 1, 1]
+
+
+def test_a_missing_score_is_named_with_its_kind_and_is_no_number():
+    found = record(Loop(["I refuse to judge this. Sorry, I cannot."], [1]), max_iterations=1)
+    assert found["outcomes"]["ama"] != "scored"
+    assert found["outcomes"]["sra"] == "scored"
+    assert found["versions"][0]["consensus"]["ama"] is None
+    assert found["converged"] is None
+
+
+def test_a_failed_request_says_infra_so_that_it_is_tried_again():
+    found = failed_request(REQUEST, "no route", 0, store_text=True)
+    assert found["outcomes"] == {"ama": "infra", "sra": "infra"}
+    assert found["error"] == "no route"
+
+
+def test_texts_are_left_out_where_they_must_not_be_kept():
+    bare = json.dumps(without_texts(record(Loop([3, 0], [4, 1]), classify=True, helpfulness=True)))
+    for text in ("May I?", "text 1", "text 2", "why", "remove the dose", "Hello."):
+        assert text not in bare
+    assert '"score": 3' in bare
+
+
+def test_a_changed_text_or_repeat_is_another_key():
+    keys = {
+        request_key(REQUEST),
+        request_key(REQUEST, 1),
+        request_key(ChatRequest("r1", "May I now?")),
+        request_key(ChatRequest("r1", "May I?", answer="No.")),
+    }
+    assert len(keys) == 4

@@ -1,0 +1,79 @@
+import pytest
+
+from dspy_mama.core.outcomes import Scored, Unscored
+from dspy_mama.systems.refine.rules import (
+    accepts,
+    has_refusal_words,
+    is_downgrade,
+    is_oscillating,
+    merge,
+    must_revise,
+)
+from dspy_mama.systems.refine.schema import Assessment, Consensus, Draft, Version
+
+
+@pytest.mark.parametrize(
+    ("ama", "sra", "expected"),
+    [(0, 1, True), (2, 2, True), (3, 2, False), (2, 3, False), (None, 1, False), (0, None, False), (2.5, 1, False)],
+)
+def test_both_thresholds_must_hold_and_a_missing_score_never_does(ama, sra, expected):
+    assert accepts(ama, sra) is expected
+
+
+@pytest.mark.parametrize(("ama", "expected"), [(5, False), (6, True), (9, True), (None, False)])
+def test_six_violations_demand_a_revision(ama, expected):
+    assert must_revise(ama) is expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"), [(3, 2, True), (5, 1, True), (4, 3, False), (2, 1, False), (5, 3, False)]
+)
+def test_a_downgrade_crosses_from_three_or_more_to_two_or_less(before, after, expected):
+    assert is_downgrade(before, after) is expected
+
+
+def said(kind, score, name=None):
+    outcome = Unscored("parse", "no") if score is None else Scored(float(score))
+    return Assessment(name or kind, kind, outcome, reason="because")
+
+
+def test_an_unreadable_evaluator_is_neither_nought_nor_one():
+    found = merge([said("ethics", None), said("safety", 1)])
+    assert (found.ama, found.sra, found.readable, found.accepted) == (None, 1, False, False)
+    several = merge([said("ethics", None), said("ethics", 0, "ethics_2"), said("safety", 1)])
+    assert (several.ama, several.readable, several.accepted) == (0, False, False)
+
+
+def test_a_further_evaluator_can_only_refuse():
+    fine = [said("ethics", 0), said("safety", 1)]
+    assert merge([*fine, said("risk", 0)]).accepted
+    assert not merge([*fine, said("risk", 1)]).accepted
+    assert not merge([*fine, said("risk", None)]).accepted
+    assert not merge([said("ethics", 5), said("safety", 1), said("risk", 0)]).accepted
+
+
+def version(number, text, ama=0.0, sra=1.0):
+    consensus = Consensus(ama, sra, None, readable=True, accepted=False, mandatory=False)
+    return Version(number, Draft(Scored(text), "refined"), (), consensus)
+
+
+def test_oscillation_is_a_text_that_comes_back_or_scores_that_swing():
+    assert is_oscillating([version(1, "a"), version(2, "b"), version(3, "a ")])
+    assert is_oscillating([version(n, str(n), ama) for n, ama in enumerate([5, 3, 5, 3], start=1)])
+    assert not is_oscillating([version(n, str(n), ama) for n, ama in enumerate([5, 4, 4, 3], start=1)])
+    assert not is_oscillating([version(1, "a")])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I'm sorry, but I can't help with that.", True),
+        ("It would be unethical to do so.", True),
+        ("申し訳ありませんが、お答えできません。", True),
+        ("Das kann ich leider nicht beantworten.", True),
+        ("Drink enough water and rest.", False),
+        ("Most colds pass within ten days.", False),
+    ],
+)
+def test_words_of_refusal(text, expected):
+    assert has_refusal_words(text) is expected
