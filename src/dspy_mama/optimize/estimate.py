@@ -71,6 +71,7 @@ class PlanStep:
         runs_most: Runs at most.
         demos: Demonstrations per prompt at most.
         others: Calls besides.
+        by: What a run costs where another program runs, such as a teacher; None = the program itself.
     """
 
     name: str
@@ -78,6 +79,7 @@ class PlanStep:
     runs_most: int
     demos: int = 0
     others: tuple[OtherCalls, ...] = ()
+    by: tuple[PredictorCost, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ def estimate_plan(
     rows: list[EstimateRow] = []
     for step in steps:
         if step.runs_most:
-            rows += _run_rows(step, program)
+            rows += _run_rows(step, program if step.by is None else step.by)
         rows += [_other_row(step.name, other) for other in step.others if other.calls_most]
     return Estimate(tuple(rows), {name: float(limit) for name, limit in (limits or {}).items() if limit is not None})
 

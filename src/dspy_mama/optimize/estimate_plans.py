@@ -12,6 +12,9 @@ from typing import Any, Final
 from dspy_mama.optimize.estimate import OtherCalls, PlanStep
 from dspy_mama.optimize.estimate_dry import PredictorCost, price_of
 
+Costs = tuple[PredictorCost, ...]
+"""What a run of a program costs, by predictor."""
+
 _FALLBACK: Final = 3
 """DSPy's own prompts are asked again with other adapters where a reply cannot be read, twice at most."""
 _GEPA_PROMPT: Final = 1000
@@ -60,7 +63,14 @@ def _bootstrap_runs(train: int, sizes: list[int], rounds: int) -> tuple[int, int
 
 
 def random_search_steps(
-    train: int, validation: int, *, candidates: int, bootstrapped: int, labelled: int, rounds: int = 1
+    train: int,
+    validation: int,
+    *,
+    candidates: int,
+    bootstrapped: int,
+    labelled: int,
+    rounds: int = 1,
+    teacher: Costs | None = None,
 ) -> list[PlanStep]:
     """Returns the steps of BootstrapFewShot with random search.
 
@@ -71,12 +81,13 @@ def random_search_steps(
         bootstrapped: Bootstrapped demonstrations per prompt at most.
         labelled: Labelled and bootstrapped demonstrations per prompt at most.
         rounds: Attempts per pair.
+        teacher: What a run of the teacher costs; None = the program itself.
     """
     demos = max(bootstrapped, labelled)
     sizes = [bootstrapped, *[(1 + bootstrapped) // 2 or 1] * candidates]
     runs, most = _bootstrap_runs(train, sizes, rounds)
     return [
-        PlanStep("bootstrap demonstrations", runs, most, labelled),
+        PlanStep("bootstrap demonstrations", runs, most, labelled, by=teacher),
         evaluation_step("compare candidates", validation, programs=candidates + 3, demos=demos),
     ]
 
@@ -84,7 +95,7 @@ def random_search_steps(
 def mipro_steps(
     train: int,
     validation: int,
-    program: tuple[PredictorCost, ...],
+    program: Costs,
     writer: Writer,
     *,
     candidates: int,
@@ -94,6 +105,7 @@ def mipro_steps(
     minibatch: int | None = None,
     full_every: int = 5,
     predictors: int | None = None,
+    teacher: Costs | None = None,
 ) -> list[PlanStep]:
     """Returns the steps of MIPROv2 with explicit candidates and trials.
 
@@ -109,6 +121,7 @@ def mipro_steps(
         minibatch: Pairs of a trial; None = all.
         full_every: With a minibatch, trials between evaluations on all pairs.
         predictors: Predictors of the program; None = those that a run asks.
+        teacher: What a run of the teacher costs; None = the program itself.
     """
     shown = bootstrapped if bootstrapped or labelled else _CONTEXT
     sets = max(candidates - 2, 0) + (0 if labelled else 1)
@@ -124,14 +137,14 @@ def mipro_steps(
     proposal = PlanStep("propose instructions", 0, 0, others=(writer.calls(asked, _FALLBACK * asked, prompt),))
     demos = max(bootstrapped, labelled)
     return [
-        PlanStep("bootstrap demonstrations", runs, most, labelled),
+        PlanStep("bootstrap demonstrations", runs, most, labelled, by=teacher),
         proposal,
         PlanStep("try combinations", evaluated, evaluated, demos),
     ]
 
 
 def gepa_steps(
-    validation: int, program: tuple[PredictorCost, ...], writer: Writer, *, metric_calls: int, minibatch: int = 3
+    validation: int, program: Costs, writer: Writer, *, metric_calls: int, minibatch: int = 3
 ) -> list[PlanStep]:
     """Returns the steps of GEPA under a budget of metric calls; it looks at the budget between iterations only.
 
@@ -157,7 +170,7 @@ def gepa_steps(
 
 def simba_steps(
     train: int,
-    program: tuple[PredictorCost, ...],
+    program: Costs,
     writer: Writer,
     *,
     batch: int,
