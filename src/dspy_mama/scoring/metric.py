@@ -87,7 +87,9 @@ class RiskMetric:
         if pred_name is not None:
             import dspy
 
-            return dspy.Prediction(score=self._score(gold, right), feedback=_feedback(example, prediction, gold, right))
+            return dspy.Prediction(
+                score=self._score(gold, right), feedback=describe_errors(example, prediction, gold, right)
+            )
         if trace is not None:
             return sum(right.values()) / len(right) >= self.threshold
         return self._score(gold, right)
@@ -97,8 +99,15 @@ class RiskMetric:
         return float(sum(weights[domain] * right[domain] for domain in gold) / len(gold))
 
 
-def _feedback(example: Any, prediction: Any, gold: Mapping[Domain, bool], right: Mapping[Domain, bool]) -> str:
-    """Says per domain what was expected and which phase went wrong."""
+def describe_errors(example: Any, prediction: Any, gold: Mapping[Domain, bool], right: Mapping[Domain, bool]) -> str:
+    """Says per domain what was expected, which phase went wrong, and what the expert noted.
+
+    Args:
+        example: The pair, with `notes` by domain where there are any.
+        prediction: The audit, with `phases` where it has any.
+        gold: Label of each domain that has one.
+        right: Whether the audit got it right.
+    """
     lines = []
     notes = example.get("notes", None) or {}
     for domain, truth in gold.items():
@@ -106,7 +115,7 @@ def _feedback(example: Any, prediction: Any, gold: Mapping[Domain, bool], right:
         if right[domain]:
             lines.append(f"{domain}: {said} is right.")
             continue
-        path = _path(prediction, domain)
+        path = phase_labels(prediction, domain)
         steps = ", ".join(f"{_PHASE_NAMES[phase]} said {label}" for phase, label in path)
         expert = f" The expert's reason: {notes[domain]}" if notes.get(domain) else ""
         lines.append(
@@ -116,7 +125,8 @@ def _feedback(example: Any, prediction: Any, gold: Mapping[Domain, bool], right:
     return "\n".join(lines)
 
 
-def _path(prediction: Any, domain: Domain) -> list[tuple[str, str]]:
+def phase_labels(prediction: Any, domain: Domain) -> list[tuple[str, str]]:
+    """Returns (phase, label in words) of the phases that ran, in their order."""
     phases = getattr(prediction, "phases", None) or {}
     return [
         (phase, _text_of(getattr(getattr(phases[phase], domain, None), "risk", None)))

@@ -119,7 +119,7 @@ class OptimizerSettings:
         candidates: Candidates that are tried (bootstrap, mipro) or made a step (simba).
         trials: Trials of mipro's search.
         minibatch: Pairs a candidate is tried on before all of them (mipro, simba), or reflected on (gepa).
-        rounds: Steps of simba, or full validations' worth of gepa.
+        rounds: Steps of simba, or for gepa its runs of the program in units of all training and validation pairs.
         threads: Pairs in flight while optimising.
         reflection: LM that reflects and proposes; None = the judge's.
         teacher: LM that makes demonstrations; None = each role's own.

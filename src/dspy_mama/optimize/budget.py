@@ -1,0 +1,147 @@
+"""What compiling may spend, held at every LM call: the call after the last allowed one is not made."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dspy_mama.settings import BudgetSettings
+
+UNITS: Final = ("calls", "tokens", "cost", "minutes")
+
+
+class BudgetSpentError(Exception):
+    """A call was not made because the budget is spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was spent.
+
+    Attributes:
+        calls: Calls that reached an LM.
+        tokens: Tokens sent and received, as far as they are known.
+        cost: Dollars, as far as they are known.
+        minutes: Minutes since the start.
+        unknown_tokens: Calls whose tokens nobody told; a token budget counts them by characters.
+        unknown_cost: Calls without a known price.
+        from_journal: Calls that an earlier start had paid for.
+    """
+
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    minutes: float = 0.0
+    unknown_tokens: int = 0
+    unknown_cost: int = 0
+    from_journal: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the figures as plain data; money is null where a price is unknown, which is not 0."""
+        return {
+            "calls": self.calls,
+            "tokens": self.tokens,
+            "tokens_estimated_calls": self.unknown_tokens,
+            "cost": None if self.unknown_cost else round(self.cost, 6),
+            "minutes": round(self.minutes, 3),
+            "from_journal": self.from_journal,
+        }
+
+
+class Budget:
+    """Limits shared by every LM of a compilation, over all threads and event loops."""
+
+    def __init__(self, limits: BudgetSettings | None = None) -> None:
+        """Starts the clock.
+
+        Args:
+            limits: What may be spent in all.
+        """
+        self.limits = limits or BudgetSettings()
+        self._lock = threading.Lock()
+        self._spent = Spent()
+        self._began = time.monotonic()
+        self._reserved: dict[str, float] = {}
+        self._held = False
+        self.stopped: str | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Budget:
+        """Returns itself: copies of an LM spend from one budget."""
+        return self
+
+    @property
+    def spent(self) -> Spent:
+        """What was spent so far."""
+        with self._lock:
+            return self._now()
+
+    def _now(self) -> Spent:
+        return replace(self._spent, minutes=(time.monotonic() - self._began) / 60)
+
+    def reserve(self, **amounts: float) -> None:
+        """Keeps amounts back from the search, for the measuring that comes after it.
+
+        Args:
+            **amounts: By unit: `calls`, `tokens`, `cost`, `minutes`.
+        """
+        with self._lock:
+            self._reserved, self._held = dict(amounts), True
+
+    def release(self) -> None:
+        """Frees what was kept back."""
+        with self._lock:
+            self._held = False
+
+    def exhausted(self) -> str | None:
+        """Returns which limit is reached, in words, or None."""
+        with self._lock:
+            return self._exhausted()
+
+    def _exhausted(self) -> str | None:
+        now = self._now()
+        for unit in UNITS:
+            limit = getattr(self.limits, unit)
+            if limit is None:
+                continue
+            kept = self._reserved.get(unit, 0) if self._held else 0
+            if getattr(now, unit) >= limit - kept:
+                back = f" ({kept:g} of them kept back for measuring)" if kept else ""
+                return f"the budget of {limit:g} {'US dollars' if unit == 'cost' else unit} is spent{back}"
+        return None
+
+    def admit(self) -> None:
+        """Counts a call that is about to be made.
+
+        Raises:
+            BudgetSpentError: A limit is reached.
+        """
+        with self._lock:
+            if why := self._exhausted():
+                self.stopped = self.stopped or why
+                raise BudgetSpentError(why)
+            self._spent = replace(self._spent, calls=self._spent.calls + 1)
+
+    def charge(self, tokens: int | None, cost: float | None, estimate: int = 0) -> None:
+        """Adds what an answered call cost.
+
+        Args:
+            tokens: Tokens sent and received; None = not told.
+            cost: Dollars; None = unknown.
+            estimate: Tokens to count where they were not told.
+        """
+        with self._lock:
+            now = self._spent
+            self._spent = replace(
+                now,
+                tokens=now.tokens + (estimate if tokens is None else tokens),
+                unknown_tokens=now.unknown_tokens + (tokens is None),
+                cost=now.cost + (cost or 0.0),
+                unknown_cost=now.unknown_cost + (cost is None),
+            )
+
+    def recall(self) -> None:
+        """Counts a call that the journal answered."""
+        with self._lock:
+            self._spent = replace(self._spent, from_journal=self._spent.from_journal + 1)

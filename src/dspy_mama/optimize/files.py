@@ -1,0 +1,40 @@
+"""What a compilation leaves in its folder: splits, candidates, the program, what changed, and the figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dspy_mama.datasets.stratified import split_document
+from dspy_mama.optimize.artifact import program_state, write_state
+from dspy_mama.optimize.compiling import compiled_state, unmetered
+from dspy_mama.optimize.diff import diff_states
+from dspy_mama.optimize.result import CompileResult
+from dspy_mama.settings import OptimizerSettings
+
+
+def write_result(folder: Path, result: CompileResult, settings: OptimizerSettings, demos: Any = "keep") -> None:
+    """Writes a compilation into a folder.
+
+    Args:
+        folder: Made if it is not there.
+        result: The compilation.
+        settings: The optimiser's settings.
+        demos: `keep` or `strip` texts of pairs in demonstrations.
+
+    Raises:
+        DeclarationError: A file cannot be written.
+    """
+    write_state(split_document(result.splits, settings.split.salt), folder / "splits.json")
+    base = program_state(unmetered(result.candidates[0].program, result.program))
+    changes = []
+    for number, candidate in enumerate(result.candidates):
+        state = program_state(unmetered(candidate.program, result.program), demos=demos)
+        write_state(state, folder / "candidates" / f"{number:02d}.json")
+        if candidate is result.chosen:
+            diff = diff_states(base, state)
+            changes.append(diff.text)
+            write_state(diff.to_dict(), folder / "diff.json")
+    (folder / "diff.txt").write_text("".join(changes) or "nothing was changed\n", encoding="utf-8")
+    write_state(compiled_state(result, settings, demos=demos), folder / "program.json")
+    write_state(result.to_dict(), folder / "compile.json")

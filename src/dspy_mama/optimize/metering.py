@@ -1,0 +1,132 @@
+"""LMs whose every call passes one gate: the journal first, then the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dspy_mama.lm.profile import profile_of, set_profile
+from dspy_mama.optimize.budget import Budget
+from dspy_mama.optimize.journal import Journal, call_key, decode, encode
+from dspy_mama.retrieval.budget import estimate_tokens
+
+
+class Meter:
+    """Journal and budget of one compilation."""
+
+    def __init__(self, budget: Budget, journal: Journal, on_call: Callable[[], None] | None = None) -> None:
+        """Joins them.
+
+        Args:
+            budget: What may be spent.
+            journal: Replies that were paid for.
+            on_call: Told after every call, for progress.
+        """
+        self.budget = budget
+        self.journal = journal
+        self.on_call = on_call or (lambda: None)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Meter:
+        """Returns itself."""
+        return self
+
+    def recall(self, key: str) -> Any | None:
+        """Returns an answer that was paid for, or None."""
+        known = self.journal.get(key)
+        if known is None:
+            return None
+        self.budget.recall()
+        self.on_call()
+        return decode(known)
+
+    def keep(self, key: str, answer: Any) -> Any:
+        """Writes an answer down and returns it."""
+        plain = encode(answer)
+        if plain is not None:
+            self.journal.put(key, plain)
+        self.on_call()
+        return answer
+
+    def note(self, lm: Any, entry: dict[str, Any]) -> None:
+        """Charges a call from what DSPy would keep as its history."""
+        usage = entry.get("usage") or {}
+        sent, received = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        profile, cost, tokens = profile_of(lm), entry.get("cost"), None
+        if sent is not None and received is not None:
+            tokens = int(sent) + int(received)
+            if profile.price_input is not None and profile.price_output is not None:
+                cost = (sent * profile.price_input + received * profile.price_output) / 1e6
+        guess = 0 if tokens is not None else estimate_tokens(f"{entry.get('messages')}{entry.get('outputs')}")
+        self.budget.charge(tokens, cost, guess)
+
+
+class _Metered:
+    """What a metered LM does differently; mixed into the LM's own class."""
+
+    meter: Meter
+
+    def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
+        key = call_key(self, prompt, messages, kwargs)
+        known = self.meter.recall(key)
+        if known is not None:
+            return known
+        self.meter.budget.admit()
+        return self.meter.keep(key, super().__call__(prompt, messages=messages, **kwargs))  # type: ignore[misc]
+
+    async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
+        key = call_key(self, prompt, messages, kwargs)
+        known = self.meter.recall(key)
+        if known is not None:
+            return known
+        self.meter.budget.admit()
+        return self.meter.keep(key, await super().acall(prompt, messages=messages, **kwargs))  # type: ignore[misc]
+
+    def update_history(self, entry: dict[str, Any]) -> None:
+        """Charges the call; prompts of a long compilation are not kept in memory."""
+        self.meter.note(self, entry)
+
+
+def metered(lm: Any, meter: Meter, *, retries: int | None = None) -> Any:
+    """Returns a copy of an LM whose calls are journalled and charged.
+
+    Args:
+        lm: A `dspy.LM`.
+        meter: Journal and budget.
+        retries: Repeats after 429 and 5xx that DSPy makes itself; None = as the LM has it. LMs that no gate of
+            `StructuredPredict` stands before need them.
+    """
+    profile = profile_of(lm)
+    copied = lm.copy() if retries is None else lm.copy(num_retries=retries)
+    kind = type(lm)
+    if not issubclass(kind, _Metered):
+        # An instance of the LM's own class with other calls: what reads an LM by attribute or class still can.
+        plain = copied
+        copied = object.__new__(type(f"Metered{kind.__name__}", (_Metered, kind), {}))
+        copied.__dict__.update(plain.__dict__)
+    copied.meter = meter
+    set_profile(copied, profile)
+    return copied
+
+
+def meter_program(program: Any, meter: Meter) -> Any:
+    """Returns a copy of a program whose LMs are metered; predictors that shared an LM share its copy.
+
+    Raises:
+        DeclarationError: A predictor has no LM, and none is set in DSPy.
+    """
+    import dspy
+
+    from dspy_mama.core.errors import DeclarationError
+
+    copied = program.deepcopy()
+    made: dict[int, Any] = {}
+    for name, predictor in copied.named_predictors():
+        lm = dict(program.named_predictors())[name].lm or dspy.settings.lm
+        if lm is None:
+            raise DeclarationError(
+                f"no LM for {name}: call dspy.configure(lm=dspy.LM(...)), or give the program its lms"
+            )
+        if id(lm) not in made:
+            made[id(lm)] = metered(lm, meter)
+        predictor.lm = made[id(lm)]
+    return copied
