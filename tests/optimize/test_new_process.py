@@ -4,13 +4,21 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import dspy
 import pytest
 
 from dspy_mama import UNDETERMINED, RiskAuditor
 from dspy_mama.optimize import save_program
-from optimize.replay import predict
+from dspy_mama.optimize.compiling import compile_program
+from dspy_mama.optimize.diff import show_artifact
+from dspy_mama.settings import OptimizerSettings
+from dspy_mama.settings.optimize import OptimizerName
+from optimize.replay import from_hash, predict
+from optimize.test_estimate_compile import pairs as compile_pairs
+from optimize.test_estimate_plans import write
+from scripted import scripted_lm
 from systems.audit.parts import MemoryRetriever
 
 SCRIPT = Path(__file__).with_name("replay.py")
@@ -70,3 +78,26 @@ def test_the_comparison_would_notice_one_changed_word(tmp_path):
     for _, other in program.named_predictors():
         other.lm = None
     assert in_a_new_process(save_program(program, tmp_path / "p.json")) != here
+
+
+@pytest.mark.parametrize("name", get_args(OptimizerName))
+def test_what_every_optimiser_made_predicts_the_same_in_a_new_process(name, tmp_path):
+    if "mipro" in name:
+        pytest.importorskip("optuna")
+    more = {"probability": "stated"} if name == "reanchor" else {}
+    lm = scripted_lm(from_hash, max_tokens=400)
+    program = preset(system="baseline", ablation="ma_without_ma2", lms={"default": lm}, **more)
+    rounds = 6 if "gepa" in name else 2
+    sizes = {"demos": 2, "candidates": 2, "trials": 3, "minibatch": 4, "rounds": rounds, "threads": 1}
+    settings = OptimizerSettings(name=name, keep="always", **sizes)
+    writer = scripted_lm(write, name="scripted/writer", max_tokens=1000)
+    gold = [pair for split in compile_pairs().values() for pair in split]
+    result = compile_program(
+        program, gold, settings, splits=compile_pairs(), reflection_lm=writer, folder=tmp_path / "run"
+    )
+    if name not in ("none", "token_thresholds", "reanchor"):
+        assert result.kept, result.reason
+        _, shown = show_artifact(tmp_path / "run")
+        assert shown["diff"]["changed"]
+    here = predict(result.program)
+    assert in_a_new_process(tmp_path / "run" / "program.json") == here

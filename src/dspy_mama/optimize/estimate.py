@@ -186,10 +186,14 @@ def _run_rows(step: PlanStep, program: Sequence[PredictorCost]) -> list[Estimate
 
 
 def _run_row(step: PlanStep, cost: PredictorCost) -> EstimateRow:
-    """Returns what one predictor costs in a step; at most, every reply is asked for twice."""
+    """Returns what one predictor costs in a step.
+
+    Expected are replies as long as their fields allow and half of the demonstrations; at most, every reply is asked
+    for twice, and every prompt holds all demonstrations.
+    """
     calls, calls_most = step.runs * cost.calls, step.runs_most * cost.calls
     long = cost.prompt(step.demos, most=True)
-    prompt = Range(calls * cost.prompt(step.demos), calls_most * (_REASKED * long + _REASK_TOKENS))
+    prompt = Range(calls * cost.prompt((step.demos + 1) // 2), calls_most * (_REASKED * long + _REASK_TOKENS))
     cut = None if cost.reply_most is None else cost.reply_most * (1 + REASK_FACTOR)
     new = Range(calls * cost.reply, None if cut is None else calls_most * cut)
     made = Range(calls, calls_most * _REASKED)

@@ -6,11 +6,21 @@ from typing import Any, Final
 
 from dspy_mama.lm.schema import field_specs
 from dspy_mama.optimize.estimate import PlanStep
-from dspy_mama.optimize.estimate_plans import Costs, Writer, gepa_steps, mipro_steps, random_search_steps, simba_steps
+from dspy_mama.optimize.estimate_plans import (
+    Costs,
+    Writer,
+    evaluation_step,
+    gepa_steps,
+    mipro_steps,
+    random_search_steps,
+    simba_steps,
+)
 from dspy_mama.settings import OptimizerSettings
 
 _FINALISTS: Final = 5
 """Candidates that are measured on the validation pairs beside the uncompiled program."""
+_UNSEEN: Final = {"labelled": 1, "reanchor": 1, "simba": 3}
+"""Candidates that the search itself did not try on the validation pairs; replies to the others are known."""
 
 
 def cut_steps(train: int, decisions: int) -> list[PlanStep]:
@@ -48,20 +58,20 @@ def optimizer_steps(
         teacher: What a run of the teacher costs; None = the program itself.
         decisions: Outputs of the program that state a probability.
     """
-    stages = {"staged_gepa": ("gepa", "token_thresholds"), "staged_mipro": ("mipro", "token_thresholds")}
-    steps: list[PlanStep] = []
-    for stage in stages.get(settings.name, (settings.name,)):
+    staged = {"staged_gepa": ("gepa", "token_thresholds"), "staged_mipro": ("mipro", "token_thresholds")}
+    stages = staged.get(settings.name, (settings.name,))
+    steps = [evaluation_step("measure before on validation", validation)]
+    for stage in stages:
         steps += _stage_steps(stage, settings, train, validation, program, writer, teacher, decisions)
     demos = settings.demos if settings.demonstrates() else 0
-    asked_before = settings.name in ("bootstrap", "mipro", "gepa", "staged_gepa", "staged_mipro")
     cuts_only = settings.name in ("none", "token_thresholds")
-    known = 0 if asked_before else validation if cuts_only else 2 * validation
-    most = validation if settings.name == "none" else (1 + _FINALISTS) * validation
+    most = 0 if cuts_only else (2 * _FINALISTS + 2) * validation if len(stages) > 1 else _FINALISTS * validation
+    after = min(_UNSEEN.get(settings.name, 0) * validation, most)
     measured = test if cuts_only else 2 * test
     return [
         *steps,
-        PlanStep("measure candidates on validation", known, most, demos),
-        PlanStep("measure before and after on test", measured, 2 * test, demos),
+        PlanStep("measure candidates on validation", after, most, demos),
+        PlanStep("measure before and after on test", measured, measured, demos),
     ]
 
 
@@ -93,7 +103,7 @@ def _stage_steps(
         return cut_steps(train, decisions)
     if stage == "token_thresholds":
         shown = own.demos if own.demonstrates() else 0
-        return [PlanStep("fit thresholds", train, _FINALISTS * train, shown)]
+        return [evaluation_step("fit thresholds", train, demos=shown)]
     return []
 
 
