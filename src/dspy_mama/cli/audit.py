@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from pathlib import Path
 from typing import Any, Final
 
+from dspy_mama.cli.targets import check_target
 from dspy_mama.cli.verb import Outcome, Verb
 from dspy_mama.core.cases import DOMAINS, QAPair
 from dspy_mama.core.errors import DeclarationError, ExecutionError
@@ -81,16 +81,8 @@ def _cited(record: dict[str, Any]) -> list[dict[str, Any]]:
 def _file(given: argparse.Namespace, file: Path, overrides: list[str]) -> Outcome:
     from dspy_mama.datasets import write_predictions
 
-    target = Path(given.out) if given.out else file.with_name(file.name + ".audit.jsonl")
-    if target.suffix not in (".jsonl", ".csv"):
-        raise DeclarationError(f"--out {target}: labels are written as .jsonl or .csv")
-    if target.exists() and file.exists() and target.samefile(file):
-        raise DeclarationError(f"--out {target}: this is the file of pairs, which labels would overwrite; name another")
-    if target.is_dir():
-        raise DeclarationError(f"--out {target}: this is a folder; name a file in it")
     # Found now, not when every label was paid for.
-    if target.parent.exists() and not (target.parent.is_dir() and os.access(target.parent, os.W_OK)):
-        raise DeclarationError(f"--out {target}: no file can be written to {target.parent}; name another place")
+    target = check_target(Path(given.out) if given.out else file.with_name(file.name + ".audit.jsonl"), file, "labels")
     settings = compose(["data=table", f"data.path={quoted(str(file))}", *overrides])
     ensure_shipped_index(settings)
     result = asyncio.run(run_study(settings, verb="audit", drop_faulty=given.skip_faulty))

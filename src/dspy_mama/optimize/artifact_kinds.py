@@ -11,9 +11,11 @@ from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.ports import Retriever
 from dspy_mama.settings import AblationSettings, SystemSettings
 from dspy_mama.settings.panel import PanelSettings
+from dspy_mama.settings.refiner import RefinerSettings
 from dspy_mama.systems.audit import RiskAuditor, build_program
 from dspy_mama.systems.audit.signatures import risk_definition
 from dspy_mama.systems.mac import DiagnosisPanel
+from dspy_mama.systems.refine import SafetyRefiner, load_criteria
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,14 @@ KINDS: Final[Mapping[str, ProgramKind]] = {
         lambda program: {"panel": program.settings},
         lambda groups, _: DiagnosisPanel.from_settings(groups["panel"]),
         lambda _: None,
+    ),
+    "safety_refiner": ProgramKind(
+        "safety_refiner",
+        SafetyRefiner,
+        {"refiner": RefinerSettings},
+        lambda program: {"refiner": program.settings},
+        lambda groups, _: SafetyRefiner(groups["refiner"]),
+        lambda groups: load_criteria(groups["refiner"].criteria).hash,
     ),
 }
 """Kinds by name; to add one, describe it here."""
