@@ -18,7 +18,7 @@ from dspy_mama.optimize.budget import Budget
 from dspy_mama.optimize.examples import shown_questions, training_examples
 from dspy_mama.optimize.journal import Journal
 from dspy_mama.optimize.ledger import note_look
-from dspy_mama.optimize.metering import Meter, meter_program, metered
+from dspy_mama.optimize.metering import Meter, heartbeat, meter_program, metered
 from dspy_mama.optimize.optimisers import Search, check_optimizer, run_optimiser, stages_of
 from dspy_mama.optimize.result import Candidate, CompileResult, Measured, measure
 from dspy_mama.optimize.selection import Evaluation, evaluate
@@ -62,6 +62,7 @@ def compile_program(
     folder: str | Path | None = None,
     journal: str | Path | None = None,
     ledger: str | Path | None = None,
+    looks_as: str | None = None,
     say: Say | None = None,
     **options: Any,
 ) -> CompileResult:
@@ -88,6 +89,7 @@ def compile_program(
         journal: File of replies, for going on after a kill; None = `calls.jsonl` in the folder. It holds texts of
             pairs, and is deleted when the compilation is complete.
         ledger: File of looks at test sets; None = `test_looks.jsonl` beside the folder.
+        looks_as: Who looks at the test pairs, in the ledger; None = the folder's name.
         say: Told what is being done.
         **options: Further settings of the optimiser, such as `demos=2`.
 
@@ -103,15 +105,16 @@ def compile_program(
     kept_at = Path(journal) if journal is not None else None if place is None else place / "calls.jsonl"
     looks = Path(ledger) if ledger is not None else None if place is None else place.parent / "test_looks.jsonl"
     replies = Journal(kept_at)
-    meter = Meter(Budget(settings.budget), replies)
+    spending, tell = Budget(settings.budget), say or logger.info
+    meter = Meter(spending, replies, heartbeat(spending, tell))
     try:
         work = meter_program(program, meter)
         plan = Plan(
             work, divided, settings, meter, _reflection(reflection_lm, work, meter),
-            _teacher(teacher_lm, work, meter), say or logger.info,
+            _teacher(teacher_lm, work, meter), tell,
         )  # fmt: skip
         result = _compile(plan, program)
-        by = place.resolve().name if place is not None else "a program"
+        by = looks_as or (place.resolve().name if place is not None else "a program")
         if result.test is not None:
             result = replace(result, earlier_looks=note_look(looks, divided["test"], by))
         if place is not None:

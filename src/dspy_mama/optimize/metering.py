@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +11,27 @@ from dspy_mama.lm.profile import profile_of, set_profile
 from dspy_mama.optimize.budget import Budget
 from dspy_mama.optimize.journal import Journal, call_key, decode, encode
 from dspy_mama.retrieval.budget import estimate_tokens
+
+HEARTBEAT = 15.0
+"""Seconds between two lines of progress."""
+
+
+def heartbeat(budget: Budget, say: Callable[[str], None]) -> Callable[[], None]:
+    """Returns what to call after every LM call: now and then it says how much is spent."""
+    last = time.monotonic()
+    lock = threading.Lock()
+
+    def beat() -> None:
+        nonlocal last
+        with lock:
+            if time.monotonic() - last < HEARTBEAT:
+                return
+            last = time.monotonic()
+        now, limit = budget.spent, budget.limits.calls
+        of = "" if limit is None else f" of {limit}"
+        say(f"{now.calls}{of} calls, {now.tokens:,} tokens, {now.minutes:.1f} min")
+
+    return beat
 
 
 class Meter:

@@ -101,7 +101,7 @@ def _share(budget: BudgetSettings, parts: int) -> BudgetSettings:
     """Returns an equal part of a budget; at least one call and token, which then measures nothing."""
     shares = {unit: None if getattr(budget, unit) is None else getattr(budget, unit) / parts for unit in UNITS}
     whole = {unit: None if shares[unit] is None else max(1, int(shares[unit])) for unit in ("calls", "tokens")}  # type: ignore[arg-type]
-    return BudgetSettings(**{**shares, **whole})  # type: ignore[arg-type]
+    return BudgetSettings(**{**shares, **whole})
 
 
 def _pooled(folds: Sequence[CompileResult], settings: OptimizerSettings) -> Measured | None:

@@ -1,0 +1,71 @@
+"""What a compile run would cost: its plan, priced before the first token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dspy_mama.core.cases import QAPair
+from dspy_mama.datasets import load_pairs
+from dspy_mama.lm.module import bind_lms
+from dspy_mama.lm.roles import build_lm
+from dspy_mama.optimize.compiling import check_splits, split_pairs
+from dspy_mama.optimize.estimate import Estimate, PlanStep, estimate_plan
+from dspy_mama.optimize.estimate_compile import decisions_of, optimizer_steps
+from dspy_mama.optimize.estimate_dry import measure_program
+from dspy_mama.optimize.estimate_plans import Writer
+from dspy_mama.optimize.nested import fold_splits, inner_shares
+from dspy_mama.optimize.optimisers import check_optimizer
+from dspy_mama.settings import BudgetSettings, Settings, to_mapping
+from dspy_mama.wiring.build import build_auditor_program
+from dspy_mama.wiring.compile import check_compile
+
+_TRIED = 5
+"""Pairs whose prompts are built to see how long they are."""
+
+
+def estimate_compile(settings: Settings) -> Estimate:
+    """Estimates calls, tokens and money of a compile run; no LM is asked.
+
+    Raises:
+        DeclarationError: Settings, data, index or LM are at fault.
+    """
+    check_compile(settings)
+    own = settings.optimizer
+    program = build_auditor_program(settings)
+    check_optimizer(own, program)
+    pairs = [pair for pair in load_pairs(settings.data).pairs if any(v is not None for v in pair.gold.values())]
+    sizes = _sizes(settings, pairs)
+    inputs = [{"question": pair.question, "answer": pair.answer} for pair in pairs[:_TRIED]]
+    costs = measure_program(program, inputs)
+    predictors = [predictor for _, predictor in program.named_predictors()]
+    lm = build_lm(own.reflection) if own.reflection is not None else predictors[-1].lm
+    teacher = None
+    if own.teacher is not None:
+        copied = program.deepcopy()
+        bind_lms(copied, {"default": build_lm(own.teacher)})
+        teacher = measure_program(copied, inputs)
+    steps: list[PlanStep] = []
+    for size in sizes:
+        steps += optimizer_steps(
+            own,
+            train=size["train"],
+            validation=size["validation"],
+            test=size["test"],
+            program=costs,
+            writer=Writer("reflection", lm),
+            teacher=teacher,
+            decisions=decisions_of(program),
+        )
+    limits = to_mapping(own.budget) if own.budget != BudgetSettings() else {}
+    return estimate_plan(steps, costs, limits)
+
+
+def _sizes(settings: Settings, pairs: Sequence[QAPair]) -> list[dict[str, int]]:
+    own = settings.optimizer
+    if not own.split.folds:
+        splits = split_pairs(pairs, own)
+        check_splits(splits)
+        return [{name: len(part) for name, part in splits.items()}]
+    folds = [{name: len(part) for name, part in splits.items()} for splits in fold_splits(pairs, own)]
+    train = round(len(pairs) * inner_shares(own)["train"])
+    return [*folds, {"train": train, "validation": len(pairs) - train, "test": 0}]

@@ -1,0 +1,79 @@
+import json
+
+import pytest
+
+from cli.compile_cli import gold_file, learns_from_demos
+
+OPTIONS = (
+    "system=baseline", "ablation=ma_without_ma2", "data=table", "optimizer.demos=2", "optimizer.candidates=1",
+    "optimizer.threads=2", "experiment.resamples=100", "runtime.progress=false",
+)  # fmt: skip
+
+
+@pytest.fixture
+def table(workplace):
+    return gold_file(workplace / "gold.csv")
+
+
+def columns():
+    return [f"data.columns.{d}={d}" for d in ("medical", "ethical", "legal")]
+
+
+def test_a_compile_run_leaves_five_files_a_diff_and_an_mlflow_run_with_candidates(mama, table, workplace):
+    code, out, err = mama(
+        "compile", "optimizer=bootstrap", f"data.path={table}", *columns(), *OPTIONS, "--json", script=learns_from_demos
+    )
+    assert code == 0, err
+    document = json.loads(out)
+    assert document["kept"] is True
+    assert document["test"]["before"]["value"] < 0.5 < 0.9 < document["test"]["after"]["value"]
+    assert document["problems"] == []
+    folder = workplace / document["folder"]
+    for name in ("spec.json", "records.jsonl", "summary.json", "program.json", "manifest.json"):
+        assert (folder / name).is_file()
+    for name in ("splits.json", "diff.txt", "comparison.html", "report.html", "uncompiled.jsonl"):
+        assert (folder / name).is_file()
+    assert not (folder / ".calls.jsonl").exists()
+
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{workplace}/mlruns/mlflow.db")
+    parent = client.get_run(document["mlflow_run"])
+    children = client.search_runs([parent.info.experiment_id], f"tags.`mlflow.parentRunId` = '{parent.info.run_id}'")
+    assert {run.info.run_name for run in children} == {one["name"] for one in document["candidates"]}
+    assert {file.path for file in client.list_artifacts(children[0].info.run_id)}
+    assert {"diff.txt", "program.json", "candidates"} <= {f.path for f in client.list_artifacts(parent.info.run_id)}
+
+    code, out, _ = mama("compile", "show", str(folder))
+    assert code == 0
+    assert "[demonstration 1]" in out
+
+
+def test_the_dry_run_asks_no_lm(mama, table):
+    code, out, err = mama(
+        "compile", "optimizer=gepa", f"data.path={table}", *columns(), *OPTIONS, "--dry-run", "--json"
+    )
+    assert code == 0, err
+    assert json.loads(out)["total"]["calls"]["expected"] > 0
+    assert mama.requests == []
+
+
+def test_without_an_optimizer_it_says_which_there_are(mama):
+    code, _, err = mama("compile")
+    assert code == 2
+    assert "token_thresholds" in err
+
+
+def test_demonstrations_are_refused_before_the_first_token_where_texts_may_not_be_kept(mama, table):
+    code, _, err = mama("compile", "optimizer=labelled", f"data.path={table}", "tracking.store_text=false")
+    assert code == 2
+    assert "store_text" in err
+    assert mama.requests == []
+
+
+def test_a_second_look_at_the_test_pairs_is_told(mama, table):
+    words = ("compile", f"data.path={table}", *columns(), *OPTIONS)
+    first = mama(*words, "optimizer=labelled", script=learns_from_demos)
+    second = mama(*words, "optimizer=labelled", "optimizer.seed=1", script=learns_from_demos)
+    assert "ATTENTION" not in first[2]
+    assert "looked at 1 time(s) before" in second[2]
