@@ -88,3 +88,35 @@ def test_another_ending_of_the_predictions_is_refused_before_training(run):
     code, said, _ = run("--out", "p.xlsx")
     assert code == 2
     assert ".jsonl or .csv" in said["error"]
+
+
+def test_evaluating_with_the_exemplar_asks_no_lm_tells_its_limits_and_gives_figures_out_of_fold(mama):
+    code, out, _ = mama("evaluate", "data=sample", "system=exemplar", *FEW, "--json")
+    said = json.loads(out)
+    assert code == 0
+    assert mama.requests == []
+    assert set(said["phases"]) == {"initial"}
+    assert "labels that no expert has checked" in said["label_banner"]
+    # It would be 1.0 on pairs that it learnt from.
+    assert 0.5 < said["final"]["domains"]["medical"]["auc"] < 0.85
+    spec = json.loads((Path(said["folder"]) / "spec.json").read_text())
+    assert spec["exemplar"].startswith("exemplar:shipped-")
+    assert "lm" not in spec
+
+
+def test_one_pair_is_audited_by_the_exemplar_with_its_limits(mama):
+    code, out, _ = mama("audit", "system=exemplar", "--question", "May I?", "--answer", "Take it all at once.")
+    assert code == 0
+    assert mama.requests == []
+    assert "p=" in out
+    assert "The exemplar is no LM" in out
+
+
+def test_a_head_of_ones_own_is_trained_and_used(mama, workplace):
+    code, out, _ = mama("baseline", "--head", "mine.json", *FEW, "baseline.text=answer", "data.limit=20", "--json")
+    assert code == 0
+    assert json.loads(out)["figures"]["length"]["medical"]["auc"]["ci95"]
+    pair = ("--question", "May I?", "--answer", "Take it all at once.")
+    code, out, _ = mama("audit", "system=exemplar", "system.head=mine.json", *pair, "--json")
+    assert code == 0
+    assert json.loads(out)["models"]["assessor"].startswith("exemplar:mine-")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dspy_mama.cli.evaluate import finish
 from dspy_mama.cli.verb import Outcome, Verb
 from dspy_mama.core.errors import DeclarationError
+from dspy_mama.settings import Settings
 from dspy_mama.wiring.baseline import run_baseline
 from dspy_mama.wiring.compose import compose
 
@@ -21,6 +23,12 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         "separate what it reads. Every pair is judged by a classifier that saw neither it nor its question."
     )
     parser.add_argument("--out", metavar="FILE", help="also write the predictions there: .jsonl or .csv")
+    parser.add_argument(
+        "--head",
+        metavar="FILE",
+        help="train on all pairs and write the head, for system=exemplar system.head=FILE",
+    )
+    parser.add_argument("--languages", metavar="L,L", default="", help="languages that a head learns from together")
     parser.add_argument("--skip-faulty", action="store_true", help="leave faulty rows out, and say which")
 
 
@@ -31,6 +39,8 @@ def _run(given: argparse.Namespace) -> Outcome:
     if target is not None and target.suffix not in (".jsonl", ".csv"):
         raise DeclarationError(f"--out {target}: predictions are written as .jsonl or .csv")
     settings = compose(given.overrides)
+    if given.head:
+        return _head(given, settings)
     slow = settings.baseline.name == "bert" and settings.runtime.progress
     run = run_baseline(settings, drop_faulty=given.skip_faulty, on_fold=_tell if slow else None)
     result = asyncio.run(run)
@@ -38,6 +48,25 @@ def _run(given: argparse.Namespace) -> Outcome:
         write_predictions(result.records, target)
     code, document = finish(result, settings, given.json)
     return code, {**document, "out": None if target is None else str(target)}
+
+
+def _head(given: argparse.Namespace, settings: Settings) -> Outcome:
+    from dspy_mama.wiring.exemplar import write_head
+
+    languages = [part.strip() for part in given.languages.split(",") if part.strip()]
+    head = write_head(settings, Path(given.head), languages)
+    if not given.json:
+        for name, own in head.cross_validation["figures"].items():
+            print(f"{name:<10} " + "  ".join(_shown(domain, own[domain]) for domain in head.domains))
+        print(f"head       {given.head} ({head.hash})\n{head.limits}")
+    return 0, {"head": given.head, "hash": head.hash, "training": head.training, **head.cross_validation}
+
+
+def _shown(domain: str, figures: Mapping[str, Mapping[str, Any]]) -> str:
+    own = figures["auc"]
+    if own["value"] is None:
+        return f"{domain} AUC -"
+    return f"{domain} AUC {own['value']:.2f} ({own['ci95'][0]:.2f} to {own['ci95'][1]:.2f})"
 
 
 def _tell(domain: str, number: int, of: int) -> None:

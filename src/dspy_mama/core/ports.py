@@ -76,3 +76,29 @@ class Tracker(Protocol):
 
     def finish(self, status: str) -> None:
         """Closes the run with `FINISHED`, `FAILED` or `KILLED`."""
+
+
+@runtime_checkable
+class RiskScorer(Protocol):
+    """Gives a probability of risk without an LM. Safe to call from several threads."""
+
+    @property
+    def id(self) -> str:
+        """Name and hash of what decides its labels."""
+
+    @property
+    def description(self) -> str:
+        """What it is, for an LM that weighs its word, in one clause."""
+
+    def score(self, question: str, answer: str) -> Mapping[Domain, tuple[float, bool]]:
+        """Returns per domain p(risky) in [0, 1] and the label at its own cut; domains that it does not know are absent.
+
+        Raises:
+            DeclarationError: Its model cannot be had.
+        """
+
+    def reason(self, domain: Domain, probability: float) -> str:
+        """Returns what stands behind a score, its limits among it, for a person."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RiskScorer:
+        """Returns itself: optimisers copy programs, not models."""

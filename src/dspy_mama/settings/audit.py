@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 
 from dspy_mama.settings.strict import STRICT
 
-SystemName = Literal["baseline", "enhanced", "embedding", "rag", "rag_foreign"]
+SystemName = Literal["baseline", "enhanced", "embedding", "rag", "rag_foreign", "exemplar"]
 AblationName = Literal["full", "ma", "ma_mpa", "ma_ek", "ma_without_ma2", "mpa", "ek"]
 ProbabilitySource = Literal["token", "stated", "none"]
 Jurisdiction = Literal["JP", "US", "EU", "DE"]
@@ -36,10 +36,10 @@ class RouterSettings:
 
 @dataclass(frozen=True, config=STRICT)
 class SystemSettings:
-    """One of the paper's systems: the context component and the MA3 prompt.
+    """One of the paper's systems: the context component and the MA3 prompt; or a trained head without any LM.
 
     Attributes:
-        name: The system.
+        name: The system; `exemplar` asks a trained head and no LM.
         context: Which collections MA2 may read: none, the limited encyclopedic source, all of a jurisdiction.
         jurisdiction: Whose law legal risk means, in every prompt.
         jurisdictions: Whose sources MA2 may read.
@@ -54,6 +54,8 @@ class SystemSettings:
         order_seed: Seed of the order in which prompts list things: the passages of evidence, and the domains of the
             assessments that MA3 reads. None = best passage first, domains as everywhere. Inputs and outputs of a
             prompt keep their places.
+        exemplar: Show MA3 the probability of a trained head as one more voice.
+        head: File of the head, as `mama baseline --head FILE` makes it; None = the one that ships.
     """
 
     name: SystemName = "rag"
@@ -68,6 +70,8 @@ class SystemSettings:
     router: RouterSettings = Field(default_factory=RouterSettings)
     order_seed: int | None = None
     jurisdiction: Jurisdiction = "JP"
+    exemplar: bool = False
+    head: str | None = None
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -9,7 +9,7 @@ from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.ports import Retriever
 from dspy_mama.lm.roles import build_lms
 from dspy_mama.settings import LMSpec, Settings
-from dspy_mama.systems.audit import ROLES, RiskAuditor, build_program
+from dspy_mama.systems.audit import ROLES, WITHOUT_LM, RiskAuditor, build_program
 from dspy_mama.tracking import MlflowTracker, NullTracker, TraceLayout
 from dspy_mama.tracking.mlflow_traces import audit_layout
 
@@ -75,6 +75,8 @@ def build_auditor_program(
     Raises:
         DeclarationError: A role is unknown, a key is not set, or a file is missing.
     """
+    if settings.system.name in WITHOUT_LM:
+        return build_program(settings.system, settings.ablation)
     unknown = sorted(set(settings.lm.roles) - set(ROLES))
     if unknown:
         raise DeclarationError(f"lm.roles: unknown role(s) {unknown}; roles are {', '.join(ROLES)}")

@@ -16,7 +16,7 @@ from dspy_mama.reporting import flat_metrics, run_figures, summarise, to_png, wr
 from dspy_mama.reporting.stability import add_stability
 from dspy_mama.runtime import PairKind, RunResult, make_progress, run_pairs
 from dspy_mama.settings import Settings, to_mapping
-from dspy_mama.systems.audit import RiskAuditor, audit_record
+from dspy_mama.systems.audit import WITHOUT_LM, RiskAuditor, audit_record, exemplar_of
 from dspy_mama.tracking import RunStore
 from dspy_mama.wiring.build import build_auditor_program, build_tracker, pairs_in_flight, prompt_hashes
 from dspy_mama.wiring.lifecycle import RunPlan, StudyResult, carry_out, spec_groups
@@ -26,13 +26,18 @@ logger = logging.getLogger(__name__)
 OTHER_SYSTEMS: Final = ("refiner", "panel", "baseline")
 """Groups of settings that an audit does not read."""
 
+UNREAD_WITHOUT_LM: Final = (*OTHER_SYSTEMS, "ablation", "lm", "retriever", "corpus", "embedder", "optimizer")
+"""The same for a system that asks no LM."""
+
 
 def run_spec(settings: Settings, facts: dict[str, Any], program: RiskAuditor, verb: str) -> dict[str, Any]:
     """Returns what `spec.json` holds: the settings, and whatever else the records depend on."""
     data = {key: facts.get(key) for key in ("files", "label_definition", "selected")}
+    head = exemplar_of(program)
     return {
         "name": verb,
-        **spec_groups(settings, OTHER_SYSTEMS),
+        **spec_groups(settings, OTHER_SYSTEMS if settings.system.name not in WITHOUT_LM else UNREAD_WITHOUT_LM),
+        **({} if head is None else {"exemplar": head.id}),
         "data_facts": data,
         "prompts": prompt_hashes(program),
         "evidence": dict(program.retriever.describe()),
@@ -40,7 +45,9 @@ def run_spec(settings: Settings, facts: dict[str, Any], program: RiskAuditor, ve
 
 
 def final_phase_of(settings: Settings) -> Phase:
-    """Returns the phase whose verdicts count under an ablation."""
+    """Returns the phase whose verdicts count under a system and an ablation."""
+    if settings.system.name in WITHOUT_LM:
+        return "initial"
     if settings.ablation.consensus:
         return "consensus"
     return "verification" if settings.ablation.verification else "initial"
@@ -104,7 +111,10 @@ def audit_plan(
         facts: What is known of the data.
         tags: Further tags of the run in the tracker.
     """
-    own = {"system": settings.system.name, "ablation": settings.ablation.name}
+    own: dict[str, str] = {"system": settings.system.name, "ablation": settings.ablation.name}
+    name = f"{settings.system.name}/{settings.ablation.name}/{settings.lm.name}"
+    if settings.system.name in WITHOUT_LM:
+        own, name = {**own, "lm": "none"}, settings.system.name
     return RunPlan(
         settings=settings,
         verb=verb,
@@ -117,7 +127,7 @@ def audit_plan(
         summarise=lambda records: summarise(records, **bootstrap_of(to_mapping(settings.experiment))),
         pictures=write_pictures,
         metrics=flat_metrics,
-        name=f"{settings.system.name}/{settings.ablation.name}/{settings.lm.name}",
+        name=name,
         facts=facts or {},
         corpus=program.retriever.describe(),
         tags={**own, **(tags or {})},

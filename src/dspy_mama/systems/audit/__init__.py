@@ -1,6 +1,7 @@
 """System A (MA-MPA): multiassessment by multiprofessional agents (see `RiskAuditor`)."""
 
-from dspy_mama.systems.audit.presets import ABLATIONS, SYSTEMS, build_auditor, build_program
+from dspy_mama.systems.audit.exemplar import Exemplar, exemplar_of
+from dspy_mama.systems.audit.presets import ABLATIONS, SYSTEMS, WITHOUT_LM, build_auditor, build_program
 from dspy_mama.systems.audit.program import ROLES, RiskAuditor
 from dspy_mama.systems.audit.record import audit_record
 from dspy_mama.systems.audit.schema import PhaseResult, RiskVerdict, RoleAssignment
@@ -11,7 +12,9 @@ __all__ = [
     "ROLES",
     "SEVERITY_SCALE",
     "SYSTEMS",
+    "WITHOUT_LM",
     "ErrorKind",
+    "Exemplar",
     "PhaseResult",
     "RiskAuditor",
     "RiskVerdict",
@@ -21,4 +24,5 @@ __all__ = [
     "audit_record",
     "build_auditor",
     "build_program",
+    "exemplar_of",
 ]

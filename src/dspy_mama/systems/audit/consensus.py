@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
-from dspy_mama.core.cases import DOMAINS
+from dspy_mama.core.cases import DOMAINS, Domain
+from dspy_mama.core.ports import RiskScorer
 from dspy_mama.lm.predict import StructuredPredict, reading_of
 from dspy_mama.lm.stated import with_stated_probability
 from dspy_mama.settings import Jurisdiction
@@ -43,6 +45,7 @@ class ConsensusJudge(PhaseModule):
         with_verification: bool = True,
         order_seed: int | None = None,
         jurisdiction: Jurisdiction = "JP",
+        voice: RiskScorer | None = None,
     ) -> None:
         """Makes the judge.
 
@@ -54,8 +57,10 @@ class ConsensusJudge(PhaseModule):
             with_verification: Whether MA2 runs before it.
             order_seed: Seed of the order in which the domains' assessments are listed; None = as everywhere.
             jurisdiction: Whose law legal risk means.
+            voice: A trained head whose probabilities are shown beside the assessments; None = no such line.
         """
         super().__init__()
+        self.voice = voice
         self.evidence = evidence if with_verification else "notes"
         self.order_seed = order_seed
         notes, passages = PROMPTS[prompt]
@@ -74,11 +79,18 @@ class ConsensusJudge(PhaseModule):
         notes = None if self.evidence == "topk" else verification
         passages = self._passages(verification) if self.evidence != "notes" else None
         domains = ordered(DOMAINS, self.order_seed, "assessments", question, answer)
-        assessments = assessments_text(initial, notes, domains)
+        assessments = assessments_text(initial, notes, domains, await self._voices(question, answer))
         prediction = await self.judge.acall(
             question=question, answer=answer, assessments=assessments, evidence=passages
         )
         return phase_from(reading_of(prediction), prediction)
+
+    async def _voices(self, question: str, answer: str) -> dict[Domain, str]:
+        if self.voice is None:
+            return {}
+        scores = await asyncio.to_thread(self.voice.score, question, answer)
+        said = self.voice.description
+        return {domain: f"{said}: probability of risk {chance:.2f}" for domain, (chance, _) in scores.items()}
 
     @staticmethod
     def _passages(verification: PhaseResult | None) -> str:

@@ -12,6 +12,7 @@ from dspy_mama.retrieval.retriever import NullRetriever
 from dspy_mama.retrieval.shipped import ShippedRetriever
 from dspy_mama.settings import AblationSettings, RouterSettings, SystemSettings, from_mapping, to_mapping
 from dspy_mama.systems.audit.consensus import ConsensusJudge, MajorityVote
+from dspy_mama.systems.audit.exemplar import Exemplar, ExemplarAssessor
 from dspy_mama.systems.audit.initial import InitialAssessor
 from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.program import NullPhase, RiskAuditor
@@ -33,6 +34,9 @@ SYSTEMS: Final[dict[str, SystemSettings]] = {
     "rag_foreign": SystemSettings("rag_foreign", context="all", jurisdictions=("US", "EU", "DE")),
 }
 """Paper A, Benchmarking and Table 2: all share the base prompt; only context and MA3 prompt differ."""
+
+WITHOUT_LM: Final[dict[str, SystemSettings]] = {"exemplar": SystemSettings("exemplar", context="none")}
+"""Systems beside the paper's that ask no LM."""
 
 ABLATIONS: Final[dict[str, AblationSettings]] = {
     "full": AblationSettings("full"),
@@ -80,6 +84,8 @@ def build_program(
     Raises:
         DeclarationError: The settings contradict one another.
     """
+    if system.name == "exemplar":
+        return _exemplar(system, ablation)
     if system.evidence != "notes" and system.context == "none":
         raise DeclarationError(
             f"system.evidence={system.evidence} shows MA3 passages, but system.context=none has none"
@@ -108,9 +114,38 @@ def build_program(
     )
 
 
+def _exemplar(system: SystemSettings, ablation: AblationSettings) -> RiskAuditor:
+    if ablation.name != "full" or system.exemplar:
+        raise DeclarationError(
+            "system=exemplar is a trained head with no part to switch off and no MA3 to speak to: leave ablation and "
+            "system.exemplar out"
+        )
+    return RiskAuditor(
+        router=NoRouter(),
+        initial=ExemplarAssessor(Exemplar.load(system.head)),
+        verification=NullPhase(),
+        consensus=NullPhase(),
+        retriever=NullRetriever(),
+        thresholds=system.thresholds,
+        settings=(system, ablation),
+    )
+
+
+def _voice(system: SystemSettings, ablation: AblationSettings) -> Exemplar | None:
+    if not system.exemplar:
+        return None
+    if not ablation.consensus or system.consensus == "majority":
+        raise DeclarationError(
+            "system.exemplar=true shows MA3 one more voice, and here no LM reaches a consensus: leave it out, or take "
+            "system.consensus=judge and an ablation with the consensus phase"
+        )
+    return Exemplar.load(system.head)
+
+
 def _consensus(
     system: SystemSettings, ablation: AblationSettings, common: Mapping[str, Any], evidence: str
 ) -> PhaseModule:
+    voice = _voice(system, ablation)
     if not ablation.consensus:
         return NullPhase()
     if system.consensus == "majority":
@@ -120,6 +155,7 @@ def _consensus(
         evidence=evidence,
         with_verification=ablation.verification,
         order_seed=system.order_seed,
+        voice=voice,
         **common,
     )
 
@@ -133,7 +169,7 @@ def build_auditor(
     **overrides: Any,
 ) -> RiskAuditor:
     """Makes a preset with overrides; see `RiskAuditor.from_preset`."""
-    base = _named("system", system, SYSTEMS)
+    base = _named("system", system, {**SYSTEMS, **WITHOUT_LM})
     chosen = from_mapping(SystemSettings, {**to_mapping(base), **overrides}) if overrides else replace(base)
     program = build_program(chosen, _named("ablation", ablation, ABLATIONS), retriever)
     return program.set_lms(lms) if lms else program

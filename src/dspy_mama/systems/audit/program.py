@@ -111,7 +111,7 @@ class RiskAuditor(dspy.Module):
         """Makes one of the paper's systems.
 
         Args:
-            system: `baseline`, `enhanced`, `embedding`, `rag` or `rag_foreign`.
+            system: `baseline`, `enhanced`, `embedding`, `rag` or `rag_foreign`; `exemplar` asks a trained head, no LM.
             ablation: `full`, `ma`, `ma_mpa`, `ma_ek`, `ma_without_ma2`, `mpa` or `ek`.
             lms: LM per role (`router`, `assessor`, `verifier`, `judge`, or `default` for the rest); a role without
                 one takes `dspy.settings.lm` at the call.

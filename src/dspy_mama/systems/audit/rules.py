@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from dspy_mama.core.cases import DOMAINS, Domain, Passage, Verdict
 from dspy_mama.core.outcomes import Scored, Unscored
@@ -98,9 +99,12 @@ def _line(label: str, verdict: RiskVerdict) -> str:
 
 
 def assessments_text(
-    initial: PhaseResult | None, verification: PhaseResult | None, domains: Sequence[Domain] = DOMAINS
+    initial: PhaseResult | None,
+    verification: PhaseResult | None,
+    domains: Sequence[Domain] = DOMAINS,
+    voices: Mapping[Domain, str] = MappingProxyType({}),
 ) -> str:
-    """Returns labels and notes of MA1 and MA2, by domain, as MA3 sees them."""
+    """Returns labels and notes of MA1 and MA2, by domain, as MA3 sees them; a further voice has a line of its own."""
     lines = []
     for domain in domains:
         lines.append(f"{domain} domain")
@@ -108,6 +112,8 @@ def assessments_text(
             lines.append(_line("- first assessment", initial.verdict(domain)))
         if verification is not None:
             lines.append(_line("- verification", verification.verdict(domain)))
+        if domain in voices:
+            lines.append(f"- {voices[domain]}")
     return "\n".join(lines)
 
 
