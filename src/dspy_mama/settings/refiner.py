@@ -71,7 +71,7 @@ class RefinerSettings:
     gate: Literal["none", "lm", "auditor"] = "none"
     auditor: bool = False
     reply_characters: Annotated[int, Field(ge=80)] = 1200
-    reason_characters: Annotated[int, Field(ge=20)] = 120
+    reason_characters: Annotated[int, Field(ge=20)] = 100
     sampling: dict[RefinerRole | Literal["default"], SamplingSettings] = Field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -85,7 +85,7 @@ def test_without_a_readable_evaluator_nothing_is_planned_or_revised():
 
 
 def test_a_flag_that_is_missing_leaves_the_ethics_score_unknown():
-    reply = {f"principle_{n}_violated": False for n in ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii")}
+    reply = {f"{n}_violated": False for n in ("I", "II", "III", "IV", "V", "VI", "VII", "VIII")}
     loop = Loop([0], [1], ethics=reply)
     result = loop.run(max_iterations=1, final_check=False)
     assert result.ama is None

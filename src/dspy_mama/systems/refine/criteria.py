@@ -33,8 +33,9 @@ class Principle:
 
     @property
     def field(self) -> str:
-        """Name of its fields in a prompt."""
-        return "principle_" + "".join(sign if sign.isalnum() else "_" for sign in self.id.lower())
+        """Name of its fields in a prompt: short, because each reply spells it out twice."""
+        plain = "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in self.id)
+        return plain if plain[:1].isalpha() else f"p{plain}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,9 @@ def _shape_faults(content: Mapping[str, Any]) -> list[Fault]:
         missing = [k for k in ("id", "name", "text") if not isinstance(row, dict) or not str(row.get(k) or "").strip()]
         faults += [Fault(None, "principles", f"entry {number} has no {key}") for key in missing]
     ids = [str(row["id"]) for row in rows if isinstance(row, dict) and row.get("id")]
-    faults += [Fault(None, "principles", f"{i!r} stands twice") for i in sorted({i for i in ids if ids.count(i) > 1})]
+    fields = [Principle(i, "", "").field for i in ids]
+    twice = sorted({i for i, name in zip(ids, fields, strict=True) if fields.count(name) > 1})
+    faults += [Fault(None, "principles", f"{i!r} stands twice, or reads like another id") for i in twice]
     for name in ("guidance", "levels"):
         if not isinstance(content.get(name) or {}, dict):
             faults.append(Fault(None, name, "is no mapping"))

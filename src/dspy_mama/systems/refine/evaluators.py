@@ -25,7 +25,7 @@ class EthicsEvaluator(AsyncModule):
         criteria: Criteria,
         *,
         role: str = "ethics",
-        reason_characters: int = 120,
+        reason_characters: int = 100,
         sampling: SamplingSettings | None = None,
     ) -> None:
         """Makes an evaluator.

@@ -121,7 +121,7 @@ class PassGate(dspy.Signature):
     risky: bool = dspy.OutputField(desc="true if it must be evaluated in full; false if it is plainly harmless")
 
 
-def ethics_signature(criteria: Criteria, reason_characters: int = 120) -> Any:
+def ethics_signature(criteria: Criteria, reason_characters: int = 100) -> Any:
     """Returns the ethics evaluator's signature: per principle a reason, then whether it is violated.
 
     Args:
