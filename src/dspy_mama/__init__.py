@@ -10,14 +10,27 @@ if TYPE_CHECKING:
     from dspy_mama.lm import embedded_lm
     from dspy_mama.optimize import save_program
     from dspy_mama.systems.audit import RiskAuditor
+    from dspy_mama.systems.mac import DiagnosisPanel
+    from dspy_mama.systems.refine import SafetyRefiner
     from dspy_mama.wiring.programs import load_program
 
 __version__ = "0.1.0"
 
-__all__ = ["UNDETERMINED", "RiskAuditor", "__version__", "embedded_lm", "load_program", "save_program"]
+__all__ = [
+    "UNDETERMINED",
+    "DiagnosisPanel",
+    "RiskAuditor",
+    "SafetyRefiner",
+    "__version__",
+    "embedded_lm",
+    "load_program",
+    "save_program",
+]
 
 _HOMES = {
     "RiskAuditor": "dspy_mama.systems.audit",
+    "SafetyRefiner": "dspy_mama.systems.refine",
+    "DiagnosisPanel": "dspy_mama.systems.mac",
     "load_program": "dspy_mama.wiring.programs",
     "save_program": "dspy_mama.optimize",
     "embedded_lm": "dspy_mama.lm",
