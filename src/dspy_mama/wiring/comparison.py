@@ -27,6 +27,7 @@ from dspy_mama.wiring.outside import (
     read_record_file,
     refuse_same_columns,
 )
+from dspy_mama.wiring.rebuild import require_audit
 
 PHASES: Final = ("initial", "verification", "consensus", "final")
 _PHASE = re.compile(rf"(.+)@({'|'.join(PHASES)})")
@@ -134,6 +135,7 @@ def _from_records(path: Path, phase: LabelSource, reading: Reading) -> System:
     if reading.cluster not in (None, "question"):
         raise DeclarationError(f"--cluster {reading.cluster}: runs can be clustered by question alone")
     records = read_record_file(file)
+    require_audit(records, str(path), "compare")
     labels = labels_from_records(records, phase, cluster_by_question=reading.cluster == "question")
     spec_file = folder / "spec.json"
     spec = json.loads(spec_file.read_text("utf-8")) if spec_file.is_file() else {}

@@ -16,6 +16,7 @@ from dspy_mama.reporting.errors import ErrorCase
 from dspy_mama.settings import Jurisdiction, Settings, TrackingSettings
 from dspy_mama.systems.audit import SeverityAssessor, SeverityOpinion
 from dspy_mama.tracking import RunStore
+from dspy_mama.wiring.rebuild import require_audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ def load_runs(names: Sequence[str], tracking: TrackingSettings | None = None) ->
             records = store.records()
             if not records:
                 raise DeclarationError(f"{name}: holds no record; run the audit first")
+            require_audit(records, name, "errors")
             label = folder.resolve().name
             if label in runs:
                 raise DeclarationError(f"{label}: the same run is named twice")

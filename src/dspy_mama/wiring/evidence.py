@@ -18,6 +18,7 @@ from dspy_mama.reporting.evidence import evidence_effect, retrieval_facts
 from dspy_mama.settings import Settings
 from dspy_mama.systems.audit.citation_check import SUPPORT_SCALE, CitationChecker, CitationSupport
 from dspy_mama.tracking import RunStore
+from dspy_mama.wiring.rebuild import require_audit
 
 Records = Sequence[Mapping[str, Any]]
 
@@ -37,6 +38,7 @@ def load_records(run: str, root: str = "mlruns") -> Records:
     records: Records = RunStore.open(folder).records()
     if not records:
         raise DeclarationError(f"{folder}: holds no record; run the audit first")
+    require_audit(records, str(folder), "evidence")
     return records
 
 

@@ -14,6 +14,7 @@ from dspy_mama.datasets import LOADERS, LabelFile, load_pairs, read_labels
 from dspy_mama.datasets.label_columns import Role, plain
 from dspy_mama.scoring import labels_from_records
 from dspy_mama.scoring.labels import LabelSource
+from dspy_mama.wiring.rebuild import require_audit
 
 
 def read_answers(
@@ -91,6 +92,7 @@ def read_record_file(path: Path) -> tuple[dict[str, Any], ...]:
 
 def _from_records(path: Path, role: Role, phase: LabelSource) -> LabelFile:
     records = read_record_file(path)
+    require_audit(records, str(path), "score")
     labels = labels_from_records(records, phase)
     values = labels.gold if role == "gold" else labels.predicted
     texts = [str(record.get("question") or record["id"]) for record in records]
