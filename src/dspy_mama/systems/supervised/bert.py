@@ -56,6 +56,7 @@ class BertLearner:
         config = self._load(self._transformers.AutoConfig)
         room = getattr(config, "max_position_embeddings", None) or settings.max_tokens
         self.limit = min(settings.max_tokens, room)
+        self._texts: dict[str, list[int]] = {}
         self._encoded: dict[tuple[str, str], EncodedPair] = {}
 
     def _quiet(self) -> None:
@@ -76,13 +77,18 @@ class BertLearner:
 
     @property
     def truncation(self) -> dict[str, Any]:
-        """How many of the pairs read so far were cut to fit, by how many tokens, and the rule."""
+        """How many of the pairs read so far were cut to fit, by how many tokens, and the rule.
+
+        `unknown_share` is the share of tokens that the vocabulary lacks, as of Japanese texts under an English model.
+        """
+        unknown = [ids.count(self._tokenizer.unk_token_id) for ids in self._texts.values()]
         cut = [encoded.cut for encoded in self._encoded.values() if encoded.cut]
         return {
             "pairs": len(self._encoded),
             "cut": len(cut),
             "tokens": sum(cut),
             "limit": self.limit,
+            "unknown_share": round(sum(unknown) / max(1, sum(len(ids) for ids in self._texts.values())), 4),
             "rule": "of a text that does not fit, the first quarter of its room and the rest from its end are kept",
         }
 
@@ -96,8 +102,10 @@ class BertLearner:
         return self._encoded[key]
 
     def _tokens(self, text: str) -> list[int]:
-        found: list[int] = self._tokenizer(text, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
-        return found
+        if text not in self._texts:
+            options = {"add_special_tokens": False, "truncation": False, "verbose": False}
+            self._texts[text] = self._tokenizer(text, **options)["input_ids"]
+        return self._texts[text]
 
     def fit(self, pairs: Sequence[QAPair], labels: Ints, groups: Ints, seed: int) -> Fitted:
         """Trains once per learning rate and keeps the epoch and the rate with the lowest balanced inner loss."""
@@ -111,9 +119,9 @@ class BertLearner:
             for rate in self._settings.learning_rates:
                 trained = self._train(seen, labels[train], held_out, labels[inner], rate, seed)
                 best = trained if best is None or trained.loss < best.loss else best
-        assert best is not None  # settings name at least one rate
-        model = self._model(seed)
-        model.load_state_dict(best.state)
+            assert best is not None  # settings name at least one rate
+            model = self._model(seed)
+            model.load_state_dict(best.state)
         facts = {"learning_rate": best.rate, "epochs": best.epoch, "inner_loss": round(best.loss, 4)}
         return Fitted(lambda rows: self._probabilities(model, [self.encode(pair) for pair in rows]), facts=facts)
 

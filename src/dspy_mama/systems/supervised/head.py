@@ -47,7 +47,8 @@ def train_domains(
         if learnable(labels, groups) is None:
             rows = np.flatnonzero(labels >= 0).tolist()
             fitted = learner.fit([pairs[row] for row in rows], labels[rows], groups[rows], settings.seed)
-            found[domain] = _folded(*fitted.model, fitted.cut)
+            scaled, model = fitted.model
+            found[domain] = _folded(scaled, model, fitted.cut)
     if not found:
         raise DeclarationError("no domain has two questions of each class: there is nothing to train a head on")
     return found
