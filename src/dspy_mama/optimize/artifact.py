@@ -33,7 +33,7 @@ def program_state(program: Any, *, origin: Mapping[str, Any] | None = None, demo
     Args:
         program: A program made from settings.
         origin: What it was made from, as plain data without texts: `optimizer` (settings), `data` (hash per split),
-            `evidence` (`Retriever.describe()`), `validation` (figures).
+            `evidence` (`Retriever.describe()`), `validation` (figures); None = that of the file it was loaded from.
         demos: `keep` demonstrations; `strip` leaves them out, and what is left does not load; `refuse` a program
             that has any.
 
@@ -62,7 +62,7 @@ def program_state(program: Any, *, origin: Mapping[str, Any] | None = None, demo
         "thresholds": dict(getattr(program, "thresholds", {})),
         "lms": _lms(program),
         "demonstrations": {"count": shown, "kept": demos != "strip", "texts": bool(shown) and demos != "strip"},
-        "origin": dict(origin or {}),
+        "origin": dict(getattr(program, "origin", {}) if origin is None else origin),
         "hashes": {
             "prompts": prompt_hashes(program),
             "uncompiled": prompt_hashes(_uncompiled(kind, groups, program)),

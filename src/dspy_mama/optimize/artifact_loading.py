@@ -72,6 +72,8 @@ def load_program(
 ) -> Any:
     """Rebuilds a saved program. No pickle is read, and no LM comes with it.
 
+    Its attributes `artifact` and `origin` are the hash of the file's content, and what it says of how it was made.
+
     Args:
         path: The file, a run folder that holds `program.json`, or the folder of an MLflow model.
         lms: LM per role; a role without one takes `dspy.settings.lm`.
@@ -92,6 +94,7 @@ def load_program(
         if on_mismatch == "refuse":
             raise DeclarationError(f"{where}: {reason}, or load it as it is with on_mismatch='warn'")
         logger.warning("%s: %s", where, reason)
+    program.artifact, program.origin = saved["hashes"]["content"], saved["origin"]
     if lms:
         program.set_lms(lms)
     if not allow_public:

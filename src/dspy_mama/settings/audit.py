@@ -51,6 +51,8 @@ class SystemSettings:
         probability: Where a label's probability comes from.
         thresholds: Cut per domain in [0, 1] for the final label; a missing domain keeps the label as written.
         router: How a question gets its specialist.
+        program: A saved program that a run takes, such as a compiled one: a file, a run folder, or an address in MLflow
+            (`models:/NAME/VERSION`). Everything else here must be what it was made from.
         order_seed: Seed of the order in which prompts list things: the passages of evidence, and the domains of the
             assessments that MA3 reads. None = best passage first, domains as everywhere. Inputs and outputs of a
             prompt keep their places.
@@ -68,6 +70,7 @@ class SystemSettings:
     probability: ProbabilitySource = "token"
     thresholds: dict[Literal["medical", "ethical", "legal"], float] = Field(default_factory=dict)
     router: RouterSettings = Field(default_factory=RouterSettings)
+    program: str | None = None
     order_seed: int | None = None
     jurisdiction: Jurisdiction = "JP"
     exemplar: bool = False

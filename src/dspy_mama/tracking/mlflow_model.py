@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.tracking.mlflow_names import slug
-from dspy_mama.tracking.mlflow_store import StoreLocation, open_client
+from dspy_mama.tracking.mlflow_store import StoreLocation, open_client, quiet
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -134,7 +134,8 @@ def _log(
     try:
         with tempfile.TemporaryDirectory() as folder:
             target = Path(folder) / "model"
-            write_model(target, files, face, model_id=model.model_id, **identity)
+            with quiet("mlflow.pyfunc"):
+                write_model(target, files, face, model_id=model.model_id, **identity)
             client.log_model_artifacts(model.model_id, str(target))
     except BaseException:
         client.finalize_logged_model(model.model_id, "FAILED")

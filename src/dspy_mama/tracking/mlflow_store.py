@@ -23,6 +23,8 @@ _ENVIRONMENT: Final = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     # With MLflow's own 7 retries one call to a server that is gone blocks for minutes.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",
+    # A bar for files of a few kilobytes would stand in the middle of a command's own lines.
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
 """Set before MLflow is imported (it reads some of them then), and only where the user has not."""
 
@@ -84,13 +86,13 @@ def open_client(location: StoreLocation) -> MlflowClient:
 
     if location.uri.startswith("sqlite:////"):
         Path(location.uri.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
-    with _quiet("mlflow.store.db.utils", "alembic"):
+    with quiet("mlflow.store.db.utils", "alembic"):
         return MlflowClient(tracking_uri=location.uri, registry_uri=location.uri)
 
 
 @contextmanager
-def _quiet(*names: str) -> Iterator[None]:
-    """Holds back the dozens of lines that the making of a new database logs."""
+def quiet(*names: str) -> Iterator[None]:
+    """Holds back what loggers of MLflow say on the way, such as the dozens of lines when a new database is made."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

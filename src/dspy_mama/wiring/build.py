@@ -12,6 +12,7 @@ from dspy_mama.settings import LMSpec, Settings
 from dspy_mama.systems.audit import ROLES, WITHOUT_LM, RiskAuditor, build_program
 from dspy_mama.tracking import MlflowTracker, NullTracker, TraceLayout
 from dspy_mama.tracking.mlflow_traces import audit_layout
+from dspy_mama.wiring.programs import saved_program
 
 
 def needs_evidence(settings: Settings) -> bool:
@@ -80,8 +81,10 @@ def build_auditor_program(
     unknown = sorted(set(settings.lm.roles) - set(ROLES))
     if unknown:
         raise DeclarationError(f"lm.roles: unknown role(s) {unknown}; roles are {', '.join(ROLES)}")
-    program = build_program(settings.system, settings.ablation, retriever or build_retriever(settings))
-    return program.set_lms(lms or build_lms(settings.lm))
+    found = retriever or build_retriever(settings)
+    if settings.system.program is not None:
+        return saved_program(settings, found, lms or build_lms(settings.lm))
+    return build_program(settings.system, settings.ablation, found).set_lms(lms or build_lms(settings.lm))
 
 
 def build_tracker(settings: Settings, layout: TraceLayout = audit_layout) -> MlflowTracker | NullTracker:

@@ -20,6 +20,7 @@ from dspy_mama.systems.audit import WITHOUT_LM, RiskAuditor, audit_record, exemp
 from dspy_mama.tracking import RunStore
 from dspy_mama.wiring.build import build_auditor_program, build_tracker, pairs_in_flight, prompt_hashes
 from dspy_mama.wiring.lifecycle import RunPlan, StudyResult, carry_out, spec_groups
+from dspy_mama.wiring.programs import saved_as
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ def run_spec(settings: Settings, facts: dict[str, Any], program: RiskAuditor, ve
         **({} if head is None else {"exemplar": head.id}),
         "data_facts": data,
         "prompts": prompt_hashes(program),
+        **saved_as(program),
         "evidence": dict(program.retriever.describe()),
     }
 

@@ -84,6 +84,8 @@ def build_program(
     Raises:
         DeclarationError: The settings contradict one another.
     """
+    if system.program is not None:
+        raise DeclarationError("system.program is a setting of runs; here, dspy_mama.load_program(PATH) gives it")
     if system.name == "exemplar":
         return _exemplar(system, ablation)
     if system.evidence != "notes" and system.context == "none":
