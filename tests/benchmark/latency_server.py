@@ -20,7 +20,8 @@ def _value(schema: dict[str, Any]) -> Any:
     if kind == "boolean":
         return True
     if kind == "array":
-        return [1] if schema.get("maxItems", 1) else []
+        item = WORDS if (schema.get("items") or {}).get("type") == "string" else 1
+        return [item] if schema.get("maxItems", 1) else []
     if "enum" in schema:
         return schema["enum"][0]
     return (WORDS * 3)[: min(schema.get("maxLength", 200), 160)]
