@@ -174,8 +174,9 @@ class StructuredPredict(dspy.Predict):
     def _native(self, signature: Any, spec: FieldSpec, value: Any) -> Any:
         if spec.kind != "probability" or value is None:
             return list(value) if spec.kind in ("numbers", "texts") and value is not None else value
-        from dspy_mama.lm.stated import noul
+        from dspy_mama.lm.stated import note_evidence, noul
 
+        note_evidence(self, spec.name, value)
         return noul(signature, self.fields, spec.name, value)
 
     async def _converse(

@@ -34,3 +34,22 @@ def noul(signature: Any, fields: dict[str, Any], name: str, probability: float) 
         probability=probability,
         confidence=abs(probability - threshold) / max(threshold, 1 - threshold),
     )
+
+
+def note_evidence(predictor: Any, name: str, probability: float) -> None:
+    """Hands a stated probability to whoever records them: ReAnchor fits its cuts to these.
+
+    DSPy's own adapters do the same; this library's predictors read replies without one.
+
+    Args:
+        predictor: Who asked.
+        name: The output field.
+        probability: What was stated, in [0, 1].
+    """
+    import dspy
+
+    recorder = dspy.settings.get("_decision_evidence")
+    if recorder is not None:
+        log, lock = recorder
+        with lock:
+            log.append((predictor, name, {"noul": probability}))

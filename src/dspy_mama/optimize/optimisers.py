@@ -13,6 +13,7 @@ import dspy
 from dspy.utils.callback import BaseCallback
 
 from dspy_mama.core.errors import DeclarationError
+from dspy_mama.lm.schema import field_specs
 from dspy_mama.optimize.examples import tidy_demos
 from dspy_mama.scoring.reward import Feedback, Reward
 from dspy_mama.settings import OptimizerSettings
@@ -74,12 +75,18 @@ def check_optimizer(settings: OptimizerSettings, program: Any) -> None:
             "optimizer=reanchor fits cuts of stated probabilities, and this program states none: take "
             "system.probability=stated, or optimizer=token_thresholds"
         )
+    lms = {id(predictor.lm or dspy.settings.lm) for _, predictor in program.named_predictors()}
+    if not lms:
+        raise DeclarationError("this program asks no LM: there is no prompt to optimise")
+    if "simba" in stages and len(lms) > 1:
+        raise DeclarationError(
+            "optimizer=simba samples every role with one LM, and this program's roles have several: take gepa or mipro"
+        )
 
 
 def _deciding(program: Any) -> bool:
-    from dspy.teleprompt.reanchor.calibrate import predictors
-
-    return bool(predictors(program))
+    specs = (spec for _, predictor in program.named_predictors() for spec in field_specs(predictor.signature))
+    return any(spec.kind == "probability" for spec in specs)
 
 
 def _labelled(search: Search) -> list[Any]:

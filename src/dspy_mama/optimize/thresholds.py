@@ -16,6 +16,8 @@ from dspy_mama.core import DOMAINS, Domain
 from dspy_mama.core.confusion import TP, confusion_counts, confusion_metrics
 from dspy_mama.scoring import Labels
 
+_LEAST: Final = 1e-12
+"""Rises below this are rounding."""
 _ROUNDS: Final = 5
 """Passes over the domains for a target that joins them; each pass can only raise it."""
 
@@ -72,18 +74,27 @@ def fit_thresholds(labels: Labels, target: str = "average_macro_f1") -> dict[Dom
     Returns:
         The cuts, in [0, 1]; domains without one keep the label as written.
     """
-    found: dict[Domain, float] = {}
-    for _ in range(_ROUNDS if target == "joint_accuracy" else 1):
-        before = dict(found)
-        for column, domain in enumerate(DOMAINS):
-            known = (labels.gold[:, column] >= 0) & (labels.predicted[:, column] >= 0)
-            cuts = candidate_cuts(labels.probability[known, column])
-            best = _best(cuts, lambda cut, d=domain: target_value(cut_labels(labels, {**found, d: cut}), target))  # type: ignore[misc]
-            as_is = target_value(cut_labels(labels, found), target)
-            if best is not None and best[0] > as_is + 1e-12:
-                found[domain] = best[1]
+    if target != "joint_accuracy":
+        return _raised(labels, target, {})
+    # From no cuts at all, one domain's cut alone rarely makes a pair right as a whole: begin with each domain's best.
+    found = _raised(labels, "average_macro_f1", {})
+    for _ in range(_ROUNDS):
+        before, found = found, _raised(labels, target, found)
         if found == before:
             break
+    better = target_value(cut_labels(labels, found), target) > target_value(labels, target) + _LEAST
+    return found if better else {}
+
+
+def _raised(labels: Labels, target: str, start: Mapping[Domain, float]) -> dict[Domain, float]:
+    """Returns cuts after one pass over the domains; a domain's cut changes only where the target rises."""
+    found = dict(start)
+    for column, domain in enumerate(DOMAINS):
+        known = (labels.gold[:, column] >= 0) & (labels.predicted[:, column] >= 0)
+        cuts = candidate_cuts(labels.probability[known, column])
+        best = _best(cuts, lambda cut, d=domain: target_value(cut_labels(labels, {**found, d: cut}), target))  # type: ignore[misc]
+        if best is not None and best[0] > target_value(cut_labels(labels, found), target) + _LEAST:
+            found[domain] = best[1]
     return found
 
 
