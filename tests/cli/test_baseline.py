@@ -120,3 +120,23 @@ def test_a_head_of_ones_own_is_trained_and_used(mama, workplace):
     code, out, _ = mama("audit", "system=exemplar", "system.head=mine.json", *pair, "--json")
     assert code == 0
     assert json.loads(out)["models"]["assessor"].startswith("exemplar:mine-")
+
+
+def test_a_fine_tuned_encoder_runs_as_every_baseline_and_tells_what_was_cut(run, tmp_path):
+    pytest.importorskip("torch", reason="needs the extra [baselines]")
+    pytest.importorskip("transformers", reason="needs the extra [baselines]")
+    from systems.supervised.tiny_bert import save_tiny_bert
+
+    folder = save_tiny_bert(tmp_path / "bert")
+    tune = (
+        "baseline.bert.epochs=1",
+        "baseline.bert.learning_rates=[0.001]",
+        "baseline.folds=2",
+        "runtime.progress=false",
+    )
+    code, said, _ = run("baseline=bert", f"baseline.bert.model={folder}", "data.limit=24", *tune)
+    assert code == 0
+    assert set(said["phases"]) == {"classifier"}
+    assert said["truncation"]["pairs"] == 24
+    assert said["truncation"]["cut"] > 0
+    assert said["truncation"]["unknown_share"] > 0.5  # its vocabulary is not that of the sample

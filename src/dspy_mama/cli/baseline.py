@@ -13,6 +13,7 @@ from dspy_mama.cli.evaluate import finish
 from dspy_mama.cli.verb import Outcome, Verb
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.settings import Settings
+from dspy_mama.tracking import RunStore
 from dspy_mama.wiring.baseline import run_baseline
 from dspy_mama.wiring.compose import compose
 
@@ -47,7 +48,11 @@ def _run(given: argparse.Namespace) -> Outcome:
     if target is not None and result.records:
         write_predictions(result.records, target)
     code, document = finish(result, settings, given.json)
-    return code, {**document, "out": None if target is None else str(target)}
+    cut = RunStore.open(result.folder).load("program").get("truncation")
+    if cut and not given.json:
+        print(f"cut       {cut['cut']} of {cut['pairs']} pairs did not fit {cut['limit']} tokens: {cut['rule']}")
+        print(f"unknown   {cut['unknown_share']:.1%} of the tokens are not in the model's vocabulary")
+    return code, {**document, "out": None if target is None else str(target), "truncation": cut}
 
 
 def _head(given: argparse.Namespace, settings: Settings) -> Outcome:

@@ -60,7 +60,7 @@ class SupervisedSettings:
         inner_folds: Folds inside each training part that choose the regularisation, 2 to 20.
         strengths: Inverse regularisations C to choose from.
         cut: Where a probability becomes a label: `half` = 0.5; `fitted` = the cut with the best macro-F1 on the
-            inner folds.
+            inner folds (of `bert`: on the inner split).
         seed: Seed of the folds and of training.
         bert: Fine-tuning.
     """

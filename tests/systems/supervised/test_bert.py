@@ -30,7 +30,7 @@ def settings(model, **changes):
 
 
 def learner(model, text="pair", **changes):
-    return make_learner(SupervisedSettings(name="bert", text=text, bert=settings(model, **changes)))
+    return make_learner(SupervisedSettings(name="bert", text=text, cut="half", bert=settings(model, **changes)))
 
 
 def learn(model, text="pair", **changes):
@@ -46,6 +46,15 @@ def test_it_learns_chooses_the_rate_that_works_and_stops_early(model):
     assert right.mean() > 0.9
     assert fitted.facts["learning_rate"] == 3e-3
     assert 1 <= fitted.facts["epochs"] <= 8
+
+
+def test_its_cut_is_fitted_on_the_inner_split_where_that_is_asked_for(model):
+    pairs, rows = make_pairs(36), np.arange(36)
+    chosen = SupervisedSettings(name="bert", cut="fitted", bert=settings(model, learning_rates=(1e-5,), epochs=1))
+    fitted = make_learner(chosen).fit(pairs, gold_of(pairs, "medical"), rows, 0)
+    assert fitted.cut == fitted.facts["cut"] != 0.5
+    inner = fitted.probabilities(pairs)
+    assert inner.min() < fitted.cut < inner.max()
 
 
 def test_the_same_seed_gives_the_same_probabilities(model):
@@ -76,6 +85,7 @@ def test_early_stopping_sees_only_inner_pairs_and_ends_training(model, monkeypat
     fitted, _ = learn(model, learning_rates=(1e-3,), patience=2)
     assert fitted.facts["epochs"] == 2
     assert fitted.facts["inner_loss"] == 0.4
+    assert fitted.cut == 0.5
     assert len(sizes) == 4  # two without a better loss after the second
     assert set(sizes) <= {7, 8}  # a fifth of 36
 

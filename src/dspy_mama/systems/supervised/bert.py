@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from dspy_mama.core.errors import DeclarationError
 from dspy_mama.settings import BertSettings
 from dspy_mama.systems.supervised.bert_text import EncodedPair, encode_pair
 from dspy_mama.systems.supervised.folds import Ints, possible_folds, stratified_folds
-from dspy_mama.systems.supervised.learners import Fitted, Floats, balanced_log_loss, constant
+from dspy_mama.systems.supervised.learners import HALF, Cut, Fitted, Floats, balanced_log_loss, best_cut, constant
 
 WEIGHT_DECAY: Final = 0.01
 WARMUP_SHARE: Final = 0.1
@@ -32,19 +33,20 @@ class BertLearner:
 
     has_probabilities = True
 
-    def __init__(self, settings: BertSettings, *, answer_only: bool = False) -> None:
+    def __init__(self, settings: BertSettings, *, answer_only: bool = False, cut: Cut = "half") -> None:
         """Loads the tokeniser and looks at the model's configuration.
 
         Args:
             settings: Model and training.
             answer_only: Read the answer alone, not the question before it.
+            cut: `half` = 0.5; `fitted` = the best cut on the inner split.
 
         Raises:
             DeclarationError: A package, the model or its tokeniser is missing.
         """
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         self._torch, self._transformers = _package("torch"), _package("transformers")
-        self._settings, self._answer_only = settings, answer_only
+        self._settings, self._answer_only, self._cut = settings, answer_only, cut
         self.id = f"fine-tuned {settings.model}"
         self._quiet()
         self._source: dict[str, Any] = {
@@ -52,14 +54,15 @@ class BertLearner:
             "local_files_only": settings.offline,
             "trust_remote_code": False,
         }
-        self._tokenizer = self._load(self._transformers.AutoTokenizer)
         config = self._load(self._transformers.AutoConfig)
+        self._tokenizer = self._load(self._transformers.AutoTokenizer)
         room = getattr(config, "max_position_embeddings", None) or settings.max_tokens
         self.limit = min(settings.max_tokens, room)
         self._texts: dict[str, list[int]] = {}
         self._encoded: dict[tuple[str, str], EncodedPair] = {}
 
     def _quiet(self) -> None:
+        logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # our own message says what is missing
         self._transformers.utils.logging.set_verbosity_error()
         self._transformers.utils.logging.disable_progress_bar()
 
@@ -122,8 +125,10 @@ class BertLearner:
             assert best is not None  # settings name at least one rate
             model = self._model(seed)
             model.load_state_dict(best.state)
-        facts = {"learning_rate": best.rate, "epochs": best.epoch, "inner_loss": round(best.loss, 4)}
-        return Fitted(lambda rows: self._probabilities(model, [self.encode(pair) for pair in rows]), facts=facts)
+        chances = self._probabilities(model, held_out)
+        cut = best_cut(labels[inner], chances) if self._cut == "fitted" else HALF
+        facts = {"learning_rate": best.rate, "epochs": best.epoch, "inner_loss": round(best.loss, 4), "cut": cut}
+        return Fitted(lambda rows: self._probabilities(model, [self.encode(pair) for pair in rows]), cut, facts)
 
     def _train(
         self,

@@ -28,7 +28,7 @@ def make_learner(settings: SupervisedSettings, embedder: Embedder | None = None)
         case "bert":
             from dspy_mama.systems.supervised.bert import BertLearner
 
-            return BertLearner(settings.bert, answer_only=settings.text == "answer")
+            return BertLearner(settings.bert, answer_only=settings.text == "answer", cut=settings.cut)
         case "length":
             return _logistic("answer length", AnswerLength(), settings)
         case "tfidf":
