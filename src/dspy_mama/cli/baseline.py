@@ -48,7 +48,8 @@ def _run(given: argparse.Namespace) -> Outcome:
     if target is not None and result.records:
         write_predictions(result.records, target)
     code, document = finish(result, settings, given.json)
-    cut = RunStore.open(result.folder).load("program").get("truncation")
+    # An interrupted run has no program yet.
+    cut = RunStore.open(result.folder).load("program").get("truncation") if result.summary else None
     if cut and not given.json:
         print(f"cut       {cut['cut']} of {cut['pairs']} pairs did not fit {cut['limit']} tokens: {cut['rule']}")
         print(f"unknown   {cut['unknown_share']:.1%} of the tokens are not in the model's vocabulary")

@@ -127,7 +127,8 @@ class BertLearner:
             model.load_state_dict(best.state)
         chances = self._probabilities(model, held_out)
         cut = best_cut(labels[inner], chances) if self._cut == "fitted" else HALF
-        facts = {"learning_rate": best.rate, "epochs": best.epoch, "inner_loss": round(best.loss, 4), "cut": cut}
+        facts = {"learning_rate": best.rate, "epochs": best.epoch, "inner_loss": round(best.loss, 4)}
+        facts["cut"] = round(cut, 4)
         return Fitted(lambda rows: self._probabilities(model, [self.encode(pair) for pair in rows]), cut, facts)
 
     def _train(
