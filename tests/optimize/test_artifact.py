@@ -12,8 +12,10 @@ from dspy_mama.lm.served import served_lm
 from dspy_mama.optimize import program_state, save_program
 from dspy_mama.optimize.artifact_hashes import content_hash
 from dspy_mama.optimize.diff import show_artifact
+from dspy_mama.settings.refiner import RefinerSettings
 from dspy_mama.systems.audit import signatures
 from dspy_mama.systems.mac import DiagnosisPanel
+from dspy_mama.systems.refine import SafetyRefiner
 from scripted import scripted_lm
 from systems.audit.parts import MemoryRetriever
 
@@ -214,14 +216,23 @@ def test_the_lm_of_the_settings_counts_as_what_a_program_was_made_with(tmp_path)
     assert state["lms"]["assessor"] == {"model": "served/m", "host": "local"}
 
 
-def test_a_diagnosis_panel_is_saved_shown_and_loaded_like_an_auditor(tmp_path):
-    panel = DiagnosisPanel(doctors=2, specialties=("Neurology", "Cardiology"), rounds=3)
-    name, predictor = panel.named_predictors()[0]
+@pytest.mark.parametrize(
+    ("program", "heading"),
+    [
+        (
+            DiagnosisPanel(doctors=2, specialties=("Neurology", "Cardiology"), rounds=3),
+            "diagnosis_panel: panel default",
+        ),
+        (SafetyRefiner(RefinerSettings(max_iterations=2)), "safety_refiner: refiner default"),
+    ],
+)
+def test_panels_and_refiners_are_saved_shown_and_loaded_like_auditors(tmp_path, program, heading):
+    name, predictor = program.named_predictors()[0]
     predictor.signature = predictor.signature.with_instructions("Think of rare diseases.")
-    path = save_program(panel, tmp_path / "panel.json")
-    loaded = load_program(path, lms={"doctor": scripted_lm()})
-    assert loaded.settings == panel.settings
+    path = save_program(program, tmp_path / "program.json")
+    loaded = load_program(path, lms={"default": scripted_lm()})
+    assert loaded.settings == program.settings
     assert dict(loaded.named_predictors())[name].signature.instructions == "Think of rare diseases."
     text, data = show_artifact(path)
-    assert "program         diagnosis_panel: panel default" in text
+    assert f"program         {heading}" in text
     assert list(data["diff"]["predictors"]) == [name]

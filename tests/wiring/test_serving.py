@@ -196,7 +196,9 @@ def test_the_real_server_answers_with_verdicts_and_says_what_failed(logged, sett
         status, document = served.ask({"dataframe_records": [{**PAIR, "answer": "WRONG-KEY"}]})
         assert status == 500
         assert "Incorrect API key" in document["message"]
-    assert "Bearer k" not in served.log.read_text()
+    log = served.log.read_text()
+    assert "Bearer k" not in log
+    assert PAIR["question"] not in log, "texts of patients stay out of the server's log"
 
 
 def test_a_missing_key_stops_the_server_at_once_and_is_named(logged, settings, tmp_path):
@@ -224,6 +226,13 @@ def test_a_local_program_is_not_logged_to_be_served_by_a_public_lm(settings, log
     )
     with pytest.raises(DeclarationError, match="made with a local LM for the role 'judge'"):
         log_model(public, document, run_id)
+
+
+def test_what_cannot_be_served_is_refused_before_it_is_logged(settings, logged):
+    from dspy_mama.systems.mac import DiagnosisPanel
+
+    with pytest.raises(DeclarationError, match="a diagnosis_panel cannot be served"):
+        log_model(settings, program_state(DiagnosisPanel(doctors=2)), logged[0])
 
 
 def test_demonstrations_with_texts_stay_out_of_mlflow_where_texts_do(settings, logged):

@@ -25,6 +25,7 @@ from dspy_mama.tracking.mlflow_store import locate
 from dspy_mama.wiring.build import build_retriever, needs_evidence, pairs_in_flight
 
 LOADER: Final = "dspy_mama.wiring.serving"
+SERVED_KIND: Final = "risk_auditor"
 SERVING_FILE: Final = "serving.json"
 """Settings of LMs and evidence beside the program; keys are named by their variables alone."""
 
@@ -70,9 +71,11 @@ def log_model(
         allow_public: Serve a program that was made with a local LM by one at a public address.
 
     Raises:
-        DeclarationError: It would leave this machine without leave, an address holds a password, demonstrations with
-            texts are not to be kept, or the store refuses.
+        DeclarationError: It is no audit program, would leave this machine without leave, an address holds a password,
+            demonstrations with texts are not to be kept, or the store refuses.
     """
+    if document["kind"] != SERVED_KIND:
+        raise DeclarationError(f"a {document['kind']} cannot be served yet; only audit programs can")
     _check_lms(settings, document, allow_public)
     if document["demonstrations"]["texts"] and not settings.tracking.store_text:
         raise DeclarationError(
