@@ -1,4 +1,4 @@
-"""Loads a saved program in a process of its own and prints what it predicts: `python replay.py FILE`.
+"""Loads saved programs in a process of its own and prints what they predict: paths in, a line of JSON out for each.
 
 The LM answers from a hash of the whole prompt: predictions are equal only where every prompt is, to the letter.
 """
@@ -49,11 +49,12 @@ def predict(program):
     return rows
 
 
-def main(path):
+def main():
     from dspy_mama import load_program
 
-    print(json.dumps(predict(load_program(path, retriever=MemoryRetriever()))))
+    for path in sys.stdin:
+        print(json.dumps(predict(load_program(path.strip(), retriever=MemoryRetriever()))), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

@@ -24,10 +24,25 @@ from systems.audit.parts import MemoryRetriever
 SCRIPT = Path(__file__).with_name("replay.py")
 
 
-def in_a_new_process(path):
-    done = subprocess.run([sys.executable, str(SCRIPT), str(path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+@pytest.fixture(scope="module")
+def in_a_new_process(tmp_path_factory):
+    """Predicts with saved programs in a process that made none of them."""
+    errors = tmp_path_factory.mktemp("replay") / "errors.txt"
+    with errors.open("w") as stream:
+        child = subprocess.Popen(
+            [sys.executable, str(SCRIPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stream, text=True
+        )
+
+        def ask(path):
+            child.stdin.write(f"{path}\n")
+            child.stdin.flush()
+            line = child.stdout.readline()
+            assert line, errors.read_text()
+            return json.loads(line)
+
+        yield ask
+        child.stdin.close()
+        child.wait()
 
 
 def preset(**more):
@@ -64,13 +79,13 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_predictions_are_equal_in_a_new_process(name, tmp_path):
+def test_predictions_are_equal_in_a_new_process(name, tmp_path, in_a_new_process):
     program = MADE[name]()
     here = predict(program)
     assert in_a_new_process(save_program(program, tmp_path / "p.json")) == here
 
 
-def test_the_comparison_would_notice_one_changed_word(tmp_path):
+def test_the_comparison_would_notice_one_changed_word(tmp_path, in_a_new_process):
     program = with_instructions(preset(system="baseline"))
     here = predict(program)
     _, predictor = program.named_predictors()[0]
@@ -81,7 +96,7 @@ def test_the_comparison_would_notice_one_changed_word(tmp_path):
 
 
 @pytest.mark.parametrize("name", get_args(OptimizerName))
-def test_what_every_optimiser_made_predicts_the_same_in_a_new_process(name, tmp_path):
+def test_what_every_optimiser_made_predicts_the_same_in_a_new_process(name, tmp_path, in_a_new_process):
     if "mipro" in name:
         pytest.importorskip("optuna")
     more = {"probability": "stated"} if name == "reanchor" else {}
