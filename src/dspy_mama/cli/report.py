@@ -32,6 +32,10 @@ def _print(system: str, summary: dict[str, Any]) -> None:
         from dspy_mama.reporting.refinement_tables import refinement_tables
 
         show_tables(refinement_tables({"this run": summary}), console)
+    elif system == "diagnosis":
+        from dspy_mama.reporting.diagnosis_tables import print_diagnoses
+
+        print_diagnoses(summary, console)
     else:
         print_tables(summary, console)
 

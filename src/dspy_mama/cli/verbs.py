@@ -16,6 +16,7 @@ _HOMES: Final = {
     "audit": "audit:AUDIT",
     "evaluate": "evaluate:EVALUATE",
     "refine": "refine:REFINE",
+    "diagnose": "diagnose:DIAGNOSE",
     "score": "score:SCORE",
     "baseline": "baseline:BASELINE",
     "compare": "compare:COMPARE",

@@ -21,7 +21,6 @@ class GradingSettings:
         repeats: Independent gradings of each order, 1 to 9. Where gradings differ, the lower median counts.
         temperature: Sampling temperature, 0 to 2; None = the LM's own.
         synonyms: csv or jsonl with the columns `name` and `synonym`, for the matcher; None = spellings alone.
-        human: csv or jsonl of people's ratings (id, unit, score, rater) to hold the grader against.
     """
 
     kind: Literal["lm", "none"] = "lm"
@@ -29,4 +28,3 @@ class GradingSettings:
     repeats: int = Field(default=1, ge=1, le=9)
     temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0
     synonyms: str | None = None
-    human: str | None = None

@@ -62,8 +62,8 @@ class GradeDiagnosis(dspy.Signature):  # noqa: D101 - the docstring is the promp
 class GradePossible(dspy.Signature):  # noqa: D101 - the docstring is the prompt
     __doc__ = (
         f"{_JUDGE}\nGrade how close a list of possible diagnoses comes to the true one: the closest of the list "
-        "counts, wherever it stands. Synonyms, spellings and abbreviations of the same disease are the same disease; its "
-        f"cause or its consequence is not. {_scale(BOND_SCALE)}"
+        "counts, wherever it stands. Synonyms, spellings and abbreviations of the same disease are the same disease; "
+        f"its cause or its consequence is not. {_scale(BOND_SCALE)}"
     )
 
     truth: str = dspy.InputField(desc="the true diagnosis")

@@ -1,0 +1,153 @@
+"""What a diagnosis run says in numbers: its `summary.json`, from records alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any, Final
+
+from dspy_mama.reporting.diagnosis_grader import grader_quality
+from dspy_mama.reporting.diagnosis_scores import (
+    Grid,
+    agreement_of_repeats,
+    compare_methods,
+    differences_of_groups,
+    score_places,
+)
+from dspy_mama.reporting.usage import total_usage
+from dspy_mama.scoring.diagnosis import Record
+from dspy_mama.stats.intervals import Method
+from dspy_mama.tracking import final_outcomes
+
+EMBEDDED_BANNER: Final = (
+    "SmolLM2-135M diagnoses and grades no better than chance: this run shows that the parts work, not which method is "
+    "better"
+)
+NO_SUBSTITUTE: Final = (
+    "These diagnoses are an aid to research on language models. They are no substitute for a clinician's judgement and "
+    "must not be used for a patient."
+)
+
+
+def summarise_diagnoses(
+    records: Sequence[Record],
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+    method: Method = "percentile",
+) -> dict[str, Any]:
+    """Builds `summary.json` of a diagnosis run.
+
+    Args:
+        records: Rows of `records.jsonl`.
+        seed: Seed of the resamples.
+        resamples: Resamples of cases behind each interval.
+        method: Kind of interval.
+
+    Returns:
+        Plain data without NaN: `n`, `cases`, `repeats`, `methods`, `stages`, `scores` and `without_leaks` (per stage,
+        method and unit), `leaks` (cases by stage), `differences` (paired), `groups` (the paper's tests), `agreement`
+        (of repeats, or None), `grader`, `discussion` (by stage), `usage` (per stage and method, by
+        role), `unscored_rate`, `models`, `label_banner`, `seconds`, `seed`, `resamples`, `method`.
+    """
+    grid = Grid(records)
+    how: dict[str, Any] = {"seed": seed, "resamples": resamples, "method": method}
+    outcomes = [outcome for record in records for outcome in final_outcomes(record).values()]
+    models = _models(records)
+    return {
+        "system": "diagnosis",
+        "n": len(records),
+        "cases": len(grid.cases),
+        "repeats": len(grid.repeats),
+        "methods": grid.methods,
+        "stages": grid.stages,
+        **score_places(grid, **how),
+        "leaks": {s: len({r["case_id"] for r in records if r["stage"] == s and r.get("leak")}) for s in grid.stages},
+        "differences": compare_methods(grid, **how),
+        "groups": differences_of_groups(grid),
+        "agreement": agreement_of_repeats(grid, seed=seed, resamples=resamples),
+        "grader": grader_quality(records),
+        "discussion": {s: _discussion([r for r in records if r["stage"] == s and r["turns"]]) for s in grid.stages},
+        "usage": {s: {m: _usage(_at(records, s, m)) for m in grid.methods} for s in grid.stages},
+        "unscored_rate": sum(o != "scored" for o in outcomes) / len(outcomes) if outcomes else None,
+        "models": models,
+        "label_banner": _banner(models),
+        "seconds": sum(record.get("seconds") or 0.0 for record in records),
+        **how,
+    }
+
+
+def _at(records: Sequence[Record], stage: str, method: str) -> list[Record]:
+    return [record for record in records if record["stage"] == stage and record["method"] == method]
+
+
+def _models(records: Sequence[Record]) -> dict[str, list[str]]:
+    found: dict[str, set[str]] = {}
+    for record in records:
+        for role, model in (record.get("models") or {}).items():
+            found.setdefault(role, set()).add(str(model))
+    return {role: sorted(models) for role, models in found.items()}
+
+
+def _banner(models: Mapping[str, Sequence[str]]) -> str | None:
+    named = " ".join(model for role in models.values() for model in role).lower()
+    return EMBEDDED_BANNER if "smollm2-135m" in named else None
+
+
+def _usage(records: Sequence[Record]) -> dict[str, Any]:
+    """Returns usage by role, in all, without the grader, and per case: what a method costs is not what grading does."""
+    roles: dict[str, list[Mapping[str, Any]]] = {}
+    for record in records:
+        for role, used in record["usage"].items():
+            roles.setdefault(role, []).append(used)
+    own = [used for role, found in roles.items() if role != "grader" for used in found]
+    spent = total_usage(own)
+    each = {name: None if spent[name] is None or not records else spent[name] / len(records) for name in _PER_CASE}
+    by_role = {role: total_usage(found) for role, found in roles.items()}
+    return {"roles": by_role, "method": spent, "per_case": each, "n": len(records)}
+
+
+_PER_CASE: Final = ("calls", "prompt_tokens", "completion_tokens", "cost", "seconds")
+
+
+def _discussion(records: Sequence[Record]) -> dict[str, Any] | None:
+    """Returns how the panel's discussions went; None where there was none."""
+    if not records:
+        return None
+    turns = [turn for record in records for turn in record["turns"]]
+    moved = [len(dict.fromkeys(t["most_likely"] for t in r["turns"] if t["most_likely"])) for r in records]
+    return {
+        "n": len(records),
+        "turns": fmean(len(record["turns"]) for record in records),
+        "rounds": fmean(record["rounds"] for record in records),
+        "stopped": dict(Counter(record["stopped"] for record in records)),
+        "unreadable_turns": sum(turn["outcome"] != "scored" for turn in turns),
+        "all_turns": len(turns),
+        "refused_consensus": sum(bool(turn["consensus"]) and not turn["accepted"] for turn in turns),
+        "diagnoses_named": fmean(moved),
+        "speakers": dict(Counter((turn.get("selection") or {}).get("by", "order") for turn in turns)),
+        "cut_prompts": sum(len(record["cuts"]) for record in records),
+    }
+
+
+def diagnosis_metrics(summary: Mapping[str, Any]) -> dict[str, float | None]:
+    """Returns a summary's numbers under names such as `primary/mac/most_likely/accuracy`."""
+    out: dict[str, float | None] = {"unscored_rate": summary["unscored_rate"], "seconds": summary["seconds"]}
+    for name, prefix in (("scores", ""), ("without_leaks", "without_leaks/")):
+        for stage, methods in summary[name].items():
+            for method, units in methods.items():
+                for unit, score in units.items():
+                    key = f"{prefix}{stage}/{method}/{unit}"
+                    out[f"{key}/accuracy"] = score["value"]
+                    out[f"{key}/accuracy_low"], out[f"{key}/accuracy_high"] = score["ci95"] or (None, None)
+                    out[f"{key}/mean_level"] = score["mean_level"]
+    for stage, methods in summary["usage"].items():
+        for method, used in methods.items():
+            for measure in ("prompt_tokens", "completion_tokens", "cost", "calls"):
+                out[f"{stage}/{method}/{measure}_per_case"] = used["per_case"][measure]
+    for stage, methods in (summary["agreement"] or {}).items():
+        for method, units in methods.items():
+            for unit, found in units.items():
+                out[f"{stage}/{method}/{unit}/kappa"] = found["levels"]["kappa"]
+    return out

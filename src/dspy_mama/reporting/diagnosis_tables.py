@@ -1,0 +1,296 @@
+"""The tables of a diagnosis run, once as data, shown in the terminal, as Markdown or in HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from dspy_mama.reporting import diagnosis_published as published
+from dspy_mama.reporting.tables import NONE, Table, amount, figure, with_interval
+from dspy_mama.scoring.diagnosis import UNITS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Summary = Mapping[str, Any]
+
+TITLES: Final = {
+    "mac": "MAC panel",
+    "direct": "Direct",
+    "cot": "Chain of thought",
+    "self_consistency": "Self-consistency",
+    "self_refine": "Self-refine",
+    "primary": "Primary",
+    "follow_up": "Follow-up",
+    "most_likely": "Most likely",
+    "possible": "Possible",
+    "tests": "Tests",
+}
+
+
+def title_of(name: str) -> str:
+    """Returns how a method, stage or unit is called in tables."""
+    return TITLES.get(name, name)
+
+
+def diagnosis_tables(summary: Summary) -> list[Table]:
+    """Returns every table that the run has figures for."""
+    tables: list[Table | None] = [accuracy_table(summary), differences_table(summary)]
+    if any(summary["leaks"].values()):
+        tables.insert(1, accuracy_table(summary, "without_leaks"))
+    tables += [usage_table(summary), groups_table(summary), agreement_table(summary), grader_table(summary)]
+    tables += [discussion_table(summary), paper_table(summary), sweeps_table()]
+    return [table for table in tables if table is not None and table.rows]
+
+
+def _cell(score: Mapping[str, Any] | None) -> str:
+    if score is None:
+        return NONE
+    if not score["n"]:
+        return "not judged"
+    return f"{score['right']}/{score['n']} = {with_interval(score['value'], score['ci95'])}"
+
+
+def accuracy_table(summary: Summary, part: str = "scores") -> Table:
+    """Returns accuracy per stage and method: the comparison that a run is made for."""
+    rows = []
+    for stage in summary["stages"]:
+        for method in summary["methods"]:
+            units = summary[part].get(stage, {}).get(method, {})
+            missing = sum(units[unit]["unscored"]["n"] for unit in units)
+            of = sum(units[unit]["unscored"]["of"] for unit in units)
+            cells = [_cell(units.get(unit)) for unit in UNITS]
+            first = units.get("most_likely") or {}
+            level = figure(first.get("mean_level"), 2)
+            rows.append((title_of(stage), title_of(method), *cells, level, f"{missing}/{of}"))
+    header = ("Stage", "Method", "Most likely", "Possible", "Tests", "Mean level", "Unscored")
+    title = "Accuracy by stage and method"
+    if part == "without_leaks":
+        leaks = ", ".join(f"{title_of(stage).lower()} {n}" for stage, n in summary["leaks"].items())
+        title = f"Accuracy without cases whose text holds the diagnosis (cases left out: {leaks})"
+    notes = (
+        "Right = level 5 of a diagnosis on the Bond scale (5, 4, 3, 2, 0), level 4 or 5 of tests; possible = most "
+        f"likely and other diagnoses together. {_intervals(summary)} Mean level: of the most likely diagnosis.",
+    )
+    return Table(title, header, tuple(rows), notes)
+
+
+def _intervals(summary: Summary) -> str:
+    kind = {"bca": "BCa"}.get(summary["method"], "percentile")
+    return f"95% {kind} bootstrap over cases, {summary['resamples']} resamples, seed {summary['seed']}."
+
+
+def differences_table(summary: Summary) -> Table:
+    """Returns paired differences between methods."""
+    rows = tuple(
+        (
+            title_of(row["stage"]), title_of(row["unit"]), f"{title_of(row['first'])} - {title_of(row['second'])}",
+            str(row["n"]), with_interval(row["value"], row["ci95"], signed=True),
+            f"{row['only_first']}:{row['only_second']}", figure(row["p"]), figure(row["p_holm"]),
+        )
+        for row in summary["differences"] if row["n"]
+    )  # fmt: skip
+    header = ("Stage", "Judged", "Methods", "n", "Difference (95% CI)", "Only first:second", "p", "p (Holm)")
+    notes = ("p: McNemar's exact test, on the first repeat; Holm over all pairs of a stage.",)
+    return Table("Paired differences", header, rows, notes)
+
+
+def usage_table(summary: Summary) -> Table:
+    """Returns calls, tokens and cost by stage, method and role."""
+    rows = []
+    for stage, methods in summary["usage"].items():
+        for method, used in methods.items():
+            if not used["n"]:
+                continue
+            rows += [
+                (title_of(stage), title_of(method), role, *_spent(spent), NONE) for role, spent in used["roles"].items()
+            ]
+            each = used["per_case"]
+            per = f"{_number(each['calls'])} calls, {_number(each['prompt_tokens'])} + "
+            per += f"{_number(each['completion_tokens'])} tokens, {_cost(each['cost'])}"
+            rows.append((title_of(stage), title_of(method), "all but the grader", *_spent(used["method"]), per))
+    header = ("Stage", "Method", "Role", "Calls", "Prompt tokens", "New tokens", "Cost (US$)", "Per case")
+    notes = ("The speaker's row is what choosing the next speaker costs; tokens are what the server counted.",)
+    return Table("Calls, tokens and cost", header, tuple(rows), notes)
+
+
+def _spent(used: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    tokens = [amount(used, name) for name in ("calls", "prompt_tokens", "completion_tokens")]
+    return (*tokens, amount(used, "cost", ",.4f"))  # type: ignore[return-value]
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.1f}"
+
+
+def _cost(value: float | None) -> str:
+    return "cost unknown" if value is None else f"US$ {value:,.4f}"
+
+
+def groups_table(summary: Summary) -> Table:
+    """Returns the paper's tests of groups."""
+    names = {"anova": "ANOVA", "kruskal_wallis": "Kruskal-Wallis", "chi_square": "chi-square"}
+    rows = []
+    for stage, units in summary["groups"].items():
+        for unit, found in units.items():
+            for kind, what in (("levels", "levels"), ("proportions", "accuracy")):
+                test = found[kind]
+                if test["test"] == "none":
+                    continue
+                low = test["expected_minimum"] is not None and test["expected_minimum"] < 5
+                doubt = f"smallest expected count {test['expected_minimum']:.1f}" if low else ""
+                freedom = ", ".join(map(str, test["freedom"]))
+                rows.append(
+                    (title_of(stage), title_of(unit), what, names[test["test"]], f"{test['statistic']:.2f} ({freedom})",
+                     figure(test["p"]), figure(test.get("p_holm")), doubt)
+                )  # fmt: skip
+    header = ("Stage", "Judged", "Of", "Test", "Statistic (df)", "p", "p (Holm)", "Note")
+    notes = (
+        "ANOVA where Shapiro-Wilk finds no method's levels non-normal, else Kruskal-Wallis. The tests take methods as "
+        "independent groups, as the paper does; the paired differences above are sharper.",
+    )
+    return Table("Do the methods differ?", header, tuple(rows), notes)
+
+
+def agreement_table(summary: Summary) -> Table | None:
+    """Returns Fleiss' kappa over repeats; None for a single one."""
+    if summary["agreement"] is None:
+        return None
+    rows = tuple(
+        (
+            title_of(stage), title_of(method), title_of(unit), str(found["levels"]["n"]),
+            with_interval(found["levels"]["kappa"], found["levels"]["ci95"]), figure(found["levels"]["flip_rate"]),
+            with_interval(found["right"]["kappa"], found["right"]["ci95"]),
+        )
+        for stage, methods in summary["agreement"].items()
+        for method, units in methods.items()
+        for unit, found in units.items()
+    )  # fmt: skip
+    header = ("Stage", "Method", "Judged", "Cases", "Kappa of levels", "Flip rate", "Kappa of right or wrong")
+    title = f"Agreement of {summary['repeats']} repeats (Fleiss' kappa)"
+    return Table(title, header, rows, (f"Paper: {published.KAPPA}",))
+
+
+def grader_table(summary: Summary) -> Table:
+    """Returns how far the grader agrees with itself and with the matcher."""
+    rows = []
+    for unit, found in summary["grader"]["units"].items():
+        orders, matcher = found["orders"], found["matcher"]
+        if not found["n"]:
+            continue
+        swap = [NONE] * 3
+        if orders:
+            swap = [f"{orders['agreement']:.1%} of {orders['n']}", f"{orders['shift']:+.2f}", figure(orders["kappa"])]
+        names = [NONE, NONE]
+        if matcher:
+            names = [
+                f"{matcher['agreement']:.1%} of {matcher['n']}",
+                f"{matcher['only_grader']}:{matcher['only_matcher']}",
+            ]
+        rows.append((title_of(unit), str(found["n"]), *swap, *names))
+    header = (
+        "Judged",
+        "Graded",
+        "Same in both orders",
+        "Shift",
+        "Kappa",
+        "As the matcher",
+        "Right only by grader:matcher",
+    )
+    notes = [
+        "Shift: mean level with the answer read first, less that with the truth first. The matcher compares spellings "
+        "and a dictionary, and knows no other synonyms.",
+        f"Possible diagnoses graded below the most likely one among them: {summary['grader']['contradictions']}.",
+    ]
+    if summary["grader"]["self_graded"]:
+        notes.append(
+            f"{summary['grader']['self_graded']} of {summary['grader']['of']} records were graded by the model that "
+            "diagnosed: models favour their own words; name another LM as lm.roles.grader."
+        )
+    return Table("The grader", header, tuple(rows), tuple(notes))
+
+
+def people_table(people: Mapping[str, Any]) -> Table:
+    """Returns the grader beside people's ratings, from what `people_beside_grader` says."""
+    rows = tuple(
+        (
+            title_of(unit), str(found["n"]), f"{found['equal']:.1%}", f"{found['right']:.1%}",
+            figure(found["kappa"]), figure(found["alpha"]),
+        )
+        for unit, found in people["units"].items()
+    )  # fmt: skip
+    header = ("Judged", "n", "Same level", "Same right or wrong", "Kappa", "Alpha among raters")
+    raters = f"Raters: {', '.join(people['raters'])}."
+    unknown = f" {people['unknown']} rating(s) are of records that this run does not hold." if people["unknown"] else ""
+    return Table("The grader beside people", header, rows, (raters + unknown,))
+
+
+def discussion_table(summary: Summary) -> Table:
+    """Returns how the panel's discussions went."""
+    rows = []
+    for stage, found in summary["discussion"].items():
+        if found is None:
+            continue
+        ends = ", ".join(f"{why} {count}" for why, count in found["stopped"].items())
+        speakers = ", ".join(f"{by} {count}" for by, count in found["speakers"].items())
+        unreadable = f"{found['unreadable_turns']}/{found['all_turns']}"
+        rows.append(
+            (title_of(stage), str(found["n"]), f"{found['turns']:.1f}", f"{found['rounds']:.1f}", ends,
+             str(found["refused_consensus"]), f"{found['diagnoses_named']:.1f}", unreadable, str(found["cut_prompts"]),
+             speakers)
+        )  # fmt: skip
+    header = (
+        "Stage", "Cases", "Turns", "Rounds", "Ended by", "Consensus refused", "Diagnoses named", "Unreadable", "Cuts",
+        "Speakers by",
+    )  # fmt: skip
+    notes = (
+        "Consensus refused: the supervisor's flag came before every doctor was heard. Cuts: prompts that leave out "
+        "earlier turns.",
+    )
+    return Table("The panel's discussions", header, tuple(rows), notes)
+
+
+def paper_table(summary: Summary) -> Table:
+    """Returns our accuracy beside the paper's Tables 1 and 2."""
+    rows = []
+    for stage in summary["stages"]:
+        for method in summary["methods"]:
+            units = summary["scores"].get(stage, {}).get(method, {})
+            cells = [figure(None if (v := (units.get(u) or {}).get("value")) is None else 100 * v, 2) for u in UNITS]
+            rows.append((title_of(stage), f"ours: {title_of(method)}", *cells, f"n = {_n(units)}"))
+        for printed in published.ACCURACIES:
+            if printed.stage == stage:
+                cells = [figure(getattr(printed, unit), 2) for unit in UNITS]
+                rows.append((title_of(stage), f"paper: {printed.setting}", *cells, printed.note))
+    header = ("Stage", "Setting", "Most likely %", "Possible %", "Tests %", "Note")
+    notes = [
+        f"Paper: Tables 1 and 2, {published.CASES} cases, as far as its text prints them (- = not printed); MAC with "
+        f"GPT-4 cost US$ {published.COST['primary']:.2f} (primary) and {published.COST['follow_up']:.2f} (follow-up) a "
+        "case.",
+    ]
+    if summary["cases"] != published.CASES:
+        notes.append("These are not the paper's data or model: the rows stand beside each other, they do not compare.")
+    return Table("Beside the paper (Tables 1 and 2)", header, tuple(rows), tuple(notes))
+
+
+def _n(units: Mapping[str, Any]) -> int:
+    return max((score["n"] for score in units.values()), default=0)
+
+
+def sweeps_table() -> Table:
+    """Returns the paper's findings on what it varied."""
+    rows: Sequence[tuple[str, str, str]] = published.SWEEPS
+    note = "Vary them with: python experiments/diagnosis_panel.py -m panel.doctors=2,3,4,5 (or panel.rounds=13,25, ...)"
+    return Table("What the paper varied", ("Varied", "Values", "The paper's finding"), tuple(rows), (note,))
+
+
+def print_diagnoses(summary: Summary, console: Console) -> None:
+    """Prints the tables of a run, the label banner first and the comparison of the methods last."""
+    from rich.text import Text
+
+    from dspy_mama.reporting.printing import show_tables
+
+    if summary["label_banner"]:
+        console.print(Text(summary["label_banner"], style="bold yellow"))
+    first, *others = diagnosis_tables(summary)
+    show_tables([*others, first], console)

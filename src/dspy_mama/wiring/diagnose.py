@@ -1,0 +1,381 @@
+"""Diagnosis runs: their plan, their spec, a second grading of a finished one, and their report rebuilt from records."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.ids import file_hash
+from dspy_mama.core.patient_case import PatientCase
+from dspy_mama.datasets.cases import load_cases
+from dspy_mama.datasets.ratings import read_case_ratings, read_synonyms
+from dspy_mama.lm.module import AsyncModule
+from dspy_mama.lm.repeats import lms_for_repeat
+from dspy_mama.lm.roles import build_lms
+from dspy_mama.reporting.diagnosis import diagnosis_metrics, summarise_diagnoses
+from dspy_mama.reporting.diagnosis_grader import people_beside_grader
+from dspy_mama.reporting.diagnosis_html import write_diagnosis_report
+from dspy_mama.scoring.disease_match import synonym_table
+from dspy_mama.settings import DataSettings, Settings, from_mapping, to_mapping
+from dspy_mama.settings.grading import GradingSettings
+from dspy_mama.systems.mac import ROLES, DiagnosisItem, diagnosis_record, failed_record, identity_record, item_key
+from dspy_mama.systems.mac import without_texts as diagnosis_without_texts
+from dspy_mama.systems.mac.grading import Grader
+from dspy_mama.systems.mac.grading_record import graded, grades_without_texts
+from dspy_mama.tracking import RunStore
+from dspy_mama.wiring.build import predictors_of, prompt_hashes
+from dspy_mama.wiring.diagnosis_trace import diagnosis_layout
+from dspy_mama.wiring.lifecycle import RunPlan, StudyResult, carry_out, spec_groups
+from dspy_mama.wiring.panel_methods import build_methods
+from dspy_mama.wiring.study import bootstrap_of
+
+logger = logging.getLogger(__name__)
+
+VERB: Final = "diagnose"
+GRADE_VERB: Final = "grade"
+OTHER_SYSTEMS: Final = (
+    "system", "ablation", "embedder", "retriever", "corpus", "baseline", "refiner", "optimizer",
+)  # fmt: skip
+"""Groups of settings that a diagnosis does not read."""
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosisKind:
+    """Cases by stage and method, as a diagnosis run takes them."""
+
+    @property
+    def noun(self) -> str:
+        """`diagnosis`."""
+        return "diagnosis"
+
+    def key(self, item: DiagnosisItem, repeat: int) -> str:
+        """Returns `item_key`."""
+        return item_key(item, repeat)
+
+    def identity(self, item: DiagnosisItem, repeat: int, store_text: bool) -> Record:
+        """Returns ids, gold and, where it is kept, the case's text."""
+        record = identity_record(item, repeat)
+        return record if store_text else {name: value for name, value in record.items() if name != "case"}
+
+    def failed(self, item: DiagnosisItem, error: BaseException, repeat: int, store_text: bool) -> Record:
+        """Returns a record whose outcome is `infra`."""
+        return failed_record(item, error, repeat)
+
+    def without_texts(self, record: Mapping[str, Any]) -> Record:
+        """Returns the record without the case, arguments and reasons."""
+        return grades_without_texts(diagnosis_without_texts(record))
+
+
+class Programs(AsyncModule):
+    """The compared methods and their grader as one program, so that prompts and models of all are known by name."""
+
+    def __init__(self, settings: Settings, lms: Mapping[str, Any]) -> None:
+        """Makes them.
+
+        Args:
+            settings: The run.
+            lms: LMs by role.
+        """
+        super().__init__()
+        self.methods = build_methods(settings.panel, lms)
+        self.grader = Grader(settings.panel.grading, lms) if settings.panel.grading.kind == "lm" else None
+
+
+def _check_roles(settings: Settings) -> None:
+    single = [f"doctor_{number}" for number in range(1, settings.panel.doctors + 1)]
+    known = (*ROLES, *single, "grader")
+    if unknown := sorted(set(settings.lm.roles) - set(known)):
+        raise DeclarationError(f"lm.roles: unknown role(s) {unknown}; roles are {', '.join(known)}")
+
+
+def _synonyms(grading: GradingSettings) -> dict[str, str]:
+    return synonym_table(read_synonyms(Path(grading.synonyms))) if grading.synonyms else {}
+
+
+def _grading_files(grading: GradingSettings) -> dict[str, str]:
+    """Returns a hash of the dictionary, which the records depend on."""
+    return {"synonyms": file_hash(Path(grading.synonyms))} if grading.synonyms else {}
+
+
+def self_grading(settings: Settings) -> str | None:
+    """Returns a warning where the grader is the doctors' own model, or None."""
+    roles = {"default": settings.lm.default, **settings.lm.roles}
+    grader, doctor = (roles.get(role, settings.lm.default) for role in ("grader", "doctor"))
+    if settings.panel.grading.kind == "none" or (grader.model, grader.model_path) != (doctor.model, doctor.model_path):
+        return None
+    return (
+        f"{grader.model} grades its own diagnoses: models favour their own words. Name another LM as "
+        "lm.roles.grader, or read the grades beside the matcher's and people's"
+    )
+
+
+async def run_diagnoses(
+    settings: Settings,
+    *,
+    verb: str = VERB,
+    cases: Sequence[PatientCase] | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> StudyResult:
+    """Diagnoses the cases that the settings name by every method at every stage, grades, and writes the run.
+
+    Args:
+        settings: The run.
+        verb: What it is called in the records.
+        cases: Cases to diagnose; None = those of `settings.data`.
+        tags: Further tags of the run in the tracker.
+
+    Raises:
+        DeclarationError: Settings, data or LM are at fault.
+        TooManyFailuresError: Case after case failed on infrastructure.
+    """
+    _check_roles(settings)
+    facts: dict[str, Any] = {}
+    if cases is None:
+        loaded = load_cases(settings.data)
+        cases, facts = loaded.cases, loaded.facts
+    return await carry_out(diagnosis_plan(settings, cases, verb, facts=facts, tags=tags))
+
+
+def _items(settings: Settings, cases: Sequence[PatientCase]) -> list[DiagnosisItem]:
+    """Returns every case by every stage at which something is known of it, by every method."""
+    panel = settings.panel
+    return [
+        DiagnosisItem(case, stage, method)
+        for case in cases
+        for stage in panel.stages
+        if stage == "primary" or case.further
+        for method in panel.methods
+    ]
+
+
+def diagnosis_plan(
+    settings: Settings,
+    cases: Sequence[PatientCase],
+    verb: str = VERB,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> RunPlan[DiagnosisItem]:
+    """Returns the plan of a diagnosis run: one record a case, stage, method and repeat, its grades within it.
+
+    Raises:
+        DeclarationError: A file of the grading is at fault, a role is unknown, or no stage of any case can be asked.
+    """
+    panel, lms = settings.panel, build_lms(settings.lm)
+    items = _items(settings, cases)
+    if not items:
+        raise DeclarationError("panel.stages=[follow_up]: no case has further tests; take the stage primary")
+    program = Programs(settings, lms)
+    synonyms = _synonyms(panel.grading)
+
+    def work_for(repeat: int) -> Callable[[DiagnosisItem], Awaitable[Record]]:
+        own = program if panel.repeats == 1 else Programs(settings, lms_for_repeat(lms, repeat))
+
+        async def work(item: DiagnosisItem) -> Record:
+            prediction = await own.methods[item.method].acall(case=item.case, stage=item.stage)
+            return await graded(diagnosis_record(item, prediction, repeat=repeat), own.grader, synonyms)
+
+        return work
+
+    return RunPlan(
+        settings=settings,
+        verb=verb,
+        items=items,
+        kind=DiagnosisKind(),
+        work=work_for(0),
+        work_for=work_for,
+        repeats=panel.repeats,
+        program=program,
+        state=lambda: _state(program),
+        spec=_spec(settings, dict(facts or {}), program, verb),
+        summarise=lambda records: _summary(records, to_mapping(settings)),
+        pictures=write_pictures,
+        metrics=diagnosis_metrics,
+        name=f"{panel.name}/{settings.lm.name}",
+        words=("diagnosed", "diagnosis"),
+        outcome_noun="outcomes",
+        facts=facts or {},
+        tags={"system": "diagnosis", "panel": panel.name, "methods": ",".join(panel.methods), **(tags or {})},
+        trace=diagnosis_layout,
+    )
+
+
+def _state(program: Any) -> dict[str, Any]:
+    """Returns the prompts and demonstrations of every predictor, without LMs."""
+    parts: dict[str, Any] = {}
+    for name, predictor in predictors_of(program):
+        part = predictor.reset_copy()
+        part.lm, part.demos = None, predictor.demos
+        state = part.dump_state(json_mode=True)
+        parts[name] = {key: state[key] for key in ("signature", "demos") if key in state}
+    return {"system": "diagnosis", "state": parts}
+
+
+def _spec(settings: Settings, facts: dict[str, Any], program: Programs, verb: str) -> dict[str, Any]:
+    groups = spec_groups(settings, OTHER_SYSTEMS)
+    data = {key: facts.get(key) for key in ("files", "selected")}
+    files = _grading_files(settings.panel.grading)
+    return {"name": verb, **groups, "data_facts": data, "grading_files": files, "prompts": prompt_hashes(program)}
+
+
+def _summary(records: Sequence[Record], spec: Mapping[str, Any]) -> dict[str, Any]:
+    study = bootstrap_of(spec.get("experiment", {}))
+    options = {name: study[name] for name in ("seed", "resamples", "method")}
+    return summarise_diagnoses(records, **options)
+
+
+def write_pictures(folder: Path, records: Sequence[Record], summary: Record, spec: Record) -> Path:
+    """Writes the HTML report of a run into its folder, and returns its path."""
+    panel, lm, data = (str((spec.get(group) or {}).get("name")) for group in ("panel", "lm", "data"))
+    context = [f"Run {folder.name}", f"Panel {panel}, LM {lm}, data {data}"]
+    return write_diagnosis_report(folder / "report.html", records, summary, context=context)
+
+
+def rebuild(folder: Path) -> tuple[dict[str, Any], Path]:
+    """Makes summary and report of a run anew, from its spec and records alone.
+
+    Returns:
+        The summary, and the path of the report.
+
+    Raises:
+        DeclarationError: The folder is no run, or it holds no record.
+    """
+    store = RunStore.open(folder)
+    spec, records = store.load("spec"), store.records()
+    if not records:
+        raise DeclarationError(f"{folder}: holds no record; run the diagnosis first")
+    summary = _summary(records, spec)
+    return summary, write_pictures(folder, records, summary, spec)
+
+
+def rate_run(folder: Path, ratings: Path) -> tuple[dict[str, Any], Path]:
+    """Holds the grades of a run against people's ratings of the same answers.
+
+    Args:
+        folder: A run of `mama diagnose`.
+        ratings: csv or jsonl with the columns `id` (of the record), `unit`, `score`, `rater`, and `repeat` where
+            cases were repeated.
+
+    Returns:
+        What `people_beside_grader` says, and the file in the run's folder that keeps it.
+
+    Raises:
+        DeclarationError: The folder is no run of this kind, or no rating is of an answer that it graded.
+        DataError: The ratings cannot be read, or rows have faults.
+    """
+    store = RunStore.open(folder)
+    records = store.records()
+    if store.load("spec").get("name") not in (VERB, GRADE_VERB):
+        raise DeclarationError(f"{folder}: holds no diagnoses; name a run of `mama diagnose`")
+    found = people_beside_grader(records, read_case_ratings(ratings))
+    if found is None or not found["units"]:
+        raise DeclarationError(
+            f"{ratings}: no rating is of an answer that this run graded; ids are those of its records"
+        )
+    target = folder / "people.json"
+    target.write_text(json.dumps(found, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+    return found, target
+
+
+@dataclass(frozen=True, slots=True)
+class RecordKind:
+    """Finished diagnoses, as a second grading takes them: known by their own key."""
+
+    @property
+    def noun(self) -> str:
+        """`diagnosis`."""
+        return "diagnosis"
+
+    def key(self, item: Record, repeat: int) -> str:
+        """Returns the record's own key."""
+        return str(item["key"])
+
+    def identity(self, item: Record, repeat: int, store_text: bool) -> Record:
+        """Returns nothing: the record is whole."""
+        return {}
+
+    def failed(self, item: Record, error: BaseException, repeat: int, store_text: bool) -> Record:
+        """Returns the record ungraded, with every outcome `infra`, so that a resumed run grades it again."""
+        return {**item, "outcomes": {"diagnosis": "infra"}, "error": f"{type(error).__name__}: {error}"[:500]}
+
+    def without_texts(self, record: Mapping[str, Any]) -> Record:
+        """Returns the record without the case, arguments and reasons."""
+        return DiagnosisKind().without_texts(record)
+
+
+async def run_grading(settings: Settings, folder: Path, *, tags: Mapping[str, str] | None = None) -> StudyResult:
+    """Grades the diagnoses of a run once more, with the grader that the settings name, as a run of its own.
+
+    Args:
+        settings: `panel.grading` and the LM of the role `grader`.
+        folder: A run of `mama diagnose`; its records stay as they are.
+        tags: Further tags of the run in the tracker.
+
+    Raises:
+        DeclarationError: The folder is no such run, or no grader is named.
+        TooManyFailuresError: Record after record failed on infrastructure.
+    """
+    if settings.panel.grading.kind == "none":
+        raise DeclarationError("panel.grading.kind=none: grading needs a grader; take panel.grading.kind=lm")
+    store = RunStore.open(folder)
+    source, records = store.load("spec"), store.records()
+    if source.get("name") not in (VERB, GRADE_VERB) or not records:
+        raise DeclarationError(f"{folder}: holds no diagnoses; name a run of `mama diagnose`")
+    if any(record["stage"] == "primary" and "case" not in record for record in records):
+        logger.warning("the run keeps no texts: tests are graded without the case")
+    return await carry_out(_grading_plan(settings, folder, source, list(records), tags or {}))
+
+
+def _data_of(spec: Record) -> DataSettings:
+    """Returns the data of a run; a file that is no longer there is not asked for."""
+    data = from_mapping(DataSettings, spec["data"])
+    return data if data.path and Path(data.path).exists() else replace(data, path=None)
+
+
+def _grading_plan(
+    settings: Settings, folder: Path, source: Record, records: Sequence[Record], tags: Mapping[str, str]
+) -> RunPlan[Record]:
+    grading = settings.panel.grading
+    grader, synonyms = Grader(grading, build_lms(settings.lm)), _synonyms(grading)
+    inherited = {name: source[name] for name in ("data", "panel", "data_facts") if name in source}
+    own: Record = inherited.get("panel") or {}
+    panel = {**own, "grading": to_mapping(grading)}
+    spec = {
+        "name": GRADE_VERB,
+        **spec_groups(settings, (*OTHER_SYSTEMS, "panel", "data")),
+        **inherited,
+        "panel": panel,
+        "graded_run": folder.name,
+        "grading_files": _grading_files(grading),
+        "prompts": prompt_hashes(grader),
+    }
+
+    async def work(item: Record) -> Record:
+        return await graded(item, grader, synonyms)
+
+    return RunPlan(
+        settings=replace(settings, data=_data_of(source)),
+        verb=GRADE_VERB,
+        items=records,
+        kind=RecordKind(),
+        work=work,
+        program=grader,
+        state=lambda: _state(grader),
+        spec=spec,
+        summarise=lambda found: _summary(found, spec),
+        pictures=write_pictures,
+        metrics=diagnosis_metrics,
+        name=f"grade/{settings.lm.name}",
+        words=("graded", "diagnosis"),
+        outcome_noun="outcomes",
+        facts=source.get("data_facts") or {},
+        tags={"system": "diagnosis", "graded_run": folder.name, **tags},
+        trace=diagnosis_layout,
+    )
