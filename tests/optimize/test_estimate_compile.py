@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from dspy_mama.core.cases import QAPair
-from dspy_mama.optimize.compiling import compile_program
+from dspy_mama.optimize import compile_program
 from dspy_mama.optimize.estimate import estimate_plan
 from dspy_mama.optimize.estimate_compile import decisions_of, optimizer_steps
 from dspy_mama.optimize.estimate_dry import measure_program

@@ -10,8 +10,7 @@ import dspy
 import pytest
 
 from dspy_mama import UNDETERMINED, RiskAuditor
-from dspy_mama.optimize import save_program
-from dspy_mama.optimize.compiling import compile_program
+from dspy_mama.optimize import compile_program, save_program
 from dspy_mama.optimize.diff import show_artifact
 from dspy_mama.settings import OptimizerSettings
 from dspy_mama.settings.optimize import OptimizerName
