@@ -43,11 +43,11 @@ def scored(monkeypatch):
 @pytest.fixture
 def fitted(monkeypatch):
     ids = []
-    from dspy_mama.optimize import compiling
+    from dspy_mama.optimize import searching
 
     plain = thresholds.fit_thresholds
     monkeypatch.setattr(
-        compiling, "fit_thresholds", lambda labels, target: ids.extend(labels.ids) or plain(labels, target)
+        searching, "fit_thresholds", lambda labels, target: ids.extend(labels.ids) or plain(labels, target)
     )
     return ids
 

@@ -51,7 +51,12 @@ class Spent:
 
 
 class Budget:
-    """Limits shared by every LM of a compilation, over all threads and event loops."""
+    """Limits shared by every LM of a compilation, over all threads and event loops.
+
+    Attributes:
+        stopped: The first limit that stopped something, in words, or None.
+        refused: Calls that were not made.
+    """
 
     def __init__(self, limits: BudgetSettings | None = None) -> None:
         """Starts the clock.
@@ -66,6 +71,7 @@ class Budget:
         self._reserved: dict[str, float] = {}
         self._held = False
         self.stopped: str | None = None
+        self.refused = 0
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Budget:
         """Returns itself: copies of an LM spend from one budget."""
@@ -99,6 +105,25 @@ class Budget:
         with self._lock:
             return self._exhausted()
 
+    def halt(self) -> str | None:
+        """Returns which limit is reached, as `exhausted`, and notes that something stops for it."""
+        with self._lock:
+            why = self._exhausted()
+            self.stopped = self.stopped or why
+            return why
+
+    def affords(self, **amounts: float) -> bool:
+        """Tells whether so much may still be spent, nothing being kept back.
+
+        Args:
+            **amounts: By unit, as in `reserve`.
+        """
+        now = self.spent
+        limits = {unit: getattr(self.limits, unit) for unit in amounts}
+        return all(
+            limits[unit] is None or getattr(now, unit) + amount <= limits[unit] for unit, amount in amounts.items()
+        )
+
     def _exhausted(self) -> str | None:
         now = self._now()
         for unit in UNITS:
@@ -120,6 +145,7 @@ class Budget:
         with self._lock:
             if why := self._exhausted():
                 self.stopped = self.stopped or why
+                self.refused += 1
                 raise BudgetSpentError(why)
             self._spent = replace(self._spent, calls=self._spent.calls + 1)
 

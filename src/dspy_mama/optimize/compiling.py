@@ -3,51 +3,29 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from dspy_mama.core.cases import QAPair
-from dspy_mama.core.errors import DeclarationError
-from dspy_mama.datasets.stratified import SPLITS, pairs_hash, read_splits, stratified_split
+from dspy_mama.datasets.stratified import SPLITS
 from dspy_mama.lm.module import bind_lms
-from dspy_mama.optimize.artifact import program_state
-from dspy_mama.optimize.artifact_hashes import prompt_hashes
 from dspy_mama.optimize.budget import Budget
-from dspy_mama.optimize.examples import shown_questions, training_examples
+from dspy_mama.optimize.files import write_result
 from dspy_mama.optimize.journal import Journal
 from dspy_mama.optimize.ledger import note_look
-from dspy_mama.optimize.metering import Meter, heartbeat, meter_program, metered
-from dspy_mama.optimize.optimisers import Search, check_optimizer, run_optimiser, stages_of
+from dspy_mama.optimize.metering import Meter, heartbeat, meter_program, metered, unmetered
+from dspy_mama.optimize.optimisers import check_optimizer
 from dspy_mama.optimize.result import Candidate, CompileResult, Measured, measure
-from dspy_mama.optimize.selection import Evaluation, evaluate
-from dspy_mama.optimize.thresholds import fit_thresholds
-from dspy_mama.scoring.reward import Reward, class_weights
+from dspy_mama.optimize.searching import Plan, Say, measure_finalists, measured_on, search_candidates, value_of
+from dspy_mama.optimize.splitting import check_splits, split_pairs
 from dspy_mama.settings import BudgetSettings, OptimizerSettings, from_mapping
 
 logger = logging.getLogger(__name__)
 
-FINALISTS: Final = 5
-"""Candidates that are measured on validation by the corpus-level target; more would choose by chance."""
-
 REFLECTION_RETRIES: Final = 5
 """Repeats after 429 and 5xx of LMs that no gate stands before."""
-
-Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A compilation with everything it needs."""
-
-    program: Any
-    splits: Mapping[str, Sequence[QAPair]]
-    settings: OptimizerSettings
-    meter: Meter
-    reflection: Any
-    teacher: Any
-    say: Say
 
 
 def compile_program(
@@ -118,8 +96,6 @@ def compile_program(
         if result.test is not None:
             result = replace(result, earlier_looks=note_look(looks, divided["test"], by))
         if place is not None:
-            from dspy_mama.optimize.files import write_result
-
             write_result(place, result, settings)
             result = replace(result, folder=place)
         replies.remove()
@@ -134,33 +110,6 @@ def _settings(optimizer: str | OptimizerSettings, budget: Any, options: Mapping[
     if budget is not None:
         values["budget"] = budget
     return from_mapping(OptimizerSettings, values)
-
-
-def split_pairs(pairs: Sequence[QAPair], settings: OptimizerSettings) -> dict[str, list[QAPair]]:
-    """Divides gold pairs as the settings say: by file, or stratified by label and hash of the id."""
-    own = settings.split
-    if own.file is not None:
-        return read_splits(own.file, pairs)
-    test = 1 - own.train - own.validation
-    return stratified_split(pairs, {"train": own.train, "validation": own.validation, "test": test}, own.salt)
-
-
-def check_splits(splits: Mapping[str, Sequence[QAPair]]) -> None:
-    """Refuses splits that leak, or leave nothing to learn from or to choose on.
-
-    Raises:
-        DeclarationError: A pair is in two splits, or a split is empty.
-    """
-    for name in ("train", "validation"):
-        if not splits.get(name):
-            raise DeclarationError(
-                f"the {name} split is empty: compiling needs gold pairs to learn from and to choose on"
-            )
-    seen: dict[str, str] = {}
-    for name, pairs in splits.items():
-        for pair in pairs:
-            if seen.setdefault(pair.id, name) != name:
-                raise DeclarationError(f"pair {pair.id!r} is in {seen[pair.id]} and in {name}: its label would leak")
 
 
 def _reflection(given: Any, work: Any, meter: Meter) -> Any:
@@ -182,17 +131,19 @@ def _teacher(given: Any, work: Any, meter: Meter) -> Any:
 def _compile(plan: Plan, original: Any) -> CompileResult:
     settings, budget = plan.settings, plan.meter.budget
     plan.say(f"measuring the uncompiled program on {len(plan.splits['validation'])} validation pairs")
-    before = _measured(plan, plan.program, "validation")
+    before = measured_on(plan, plan.program, "validation")
     base = Candidate("uncompiled", plan.program, before)
-    _hold_back(plan)
-    found = _search(plan)
+    test, one = 2 * len(plan.splits.get("test", ())), _cost_of_a_run(plan)
+    budget.reserve(**_times(one, len(plan.splits["validation"]) + test))
+    found = search_candidates(plan)
+    budget.reserve(**_times(one, test))
+    candidates = [base, *measure_finalists(plan, found)]
     budget.release()
-    candidates = [base, *_finalists(plan, found)]
-    best = max(candidates[1:], key=lambda one: _value(one.validation, settings.target), default=None)
+    best = max(candidates[1:], key=lambda one: value_of(one.validation, settings.target), default=None)
     validation = measure(before, best.validation if best else before, settings.target, seed=settings.seed)
-    kept, reason = _verdict(settings, validation, best)
+    kept, reason = _verdict(settings, validation, best, budget.stopped)
     chosen = best.program if kept and best is not None else plan.program
-    test = _test(plan, chosen, kept)
+    measured = _test(plan, chosen, kept) if test and budget.affords(**_times(one, test if kept else test / 2)) else None
     return CompileResult(
         program=unmetered(chosen, original),
         kept=kept,
@@ -202,117 +153,35 @@ def _compile(plan: Plan, original: Any) -> CompileResult:
         candidates=tuple(candidates),
         chosen=best,
         validation=validation,
-        test=test,
+        test=measured,
         splits=plan.splits,
         spent=budget.spent,
         stopped=budget.stopped,
     )
 
 
-def _measured(plan: Plan, program: Any, split: str) -> Evaluation:
-    return evaluate(program, plan.splits[split], plan.settings.threads)
+def _cost_of_a_run(plan: Plan) -> dict[str, float]:
+    """Returns what a run of the program costs by unit, from what measuring on validation has cost."""
+    spent, pairs = plan.meter.budget.spent, len(plan.splits["validation"])
+    calls = spent.calls + spent.from_journal  # a resumed run has measured already, from its journal
+    share = calls / (max(spent.calls, 1) * pairs)
+    return {
+        "calls": calls / pairs, "tokens": spent.tokens * share, "cost": spent.cost * share,
+        "minutes": spent.minutes / pairs,
+    }  # fmt: skip
 
 
-def _value(evaluation: Evaluation, target: str) -> float:
-    value = evaluation.value(target)
-    return -1.0 if value != value else value
+def _times(one: Mapping[str, float], runs: float) -> dict[str, float]:
+    return {unit: round(amount * runs, 9) for unit, amount in one.items()}
 
 
-def _hold_back(plan: Plan) -> None:
-    """Keeps back what measuring the result will cost, judged by what the first measuring cost."""
-    first, sizes = plan.meter.budget.spent, {name: len(pairs) for name, pairs in plan.splits.items()}
-    runs = sizes["validation"] + 2 * sizes["test"]
-    share = runs / sizes["validation"]
-    calls = first.calls + first.from_journal  # a resumed run has measured already, from its journal
-    per_call = 0 if not first.calls else 1 / first.calls
-    plan.meter.budget.reserve(
-        calls=round(calls * share),
-        tokens=first.tokens * per_call * calls * share,
-        cost=first.cost * per_call * calls * share,
-        minutes=first.minutes * share,
-    )
-
-
-def _search(plan: Plan) -> list[tuple[str, Any]]:
-    """Runs the stages; each starts from the best candidate of the one before."""
-    reward = Reward(class_weights(training_examples(plan.splits["train"])), plan.settings.metric)
-    found: list[tuple[str, Any]] = []
-    start = plan.program
-    for stage in stages_of(plan.settings.name):
-        plan.say(f"{stage}: searching on {len(plan.splits['train'])} training pairs")
-        if stage == "token_thresholds":
-            found.append((stage, _cut(plan, start)))
-            continue
-        search = Search(
-            start.deepcopy(),
-            training_examples(plan.splits["train"]),
-            training_examples(plan.splits["validation"]),
-            reward,
-            plan.settings,
-            plan.reflection,
-            plan.teacher,
-            plan.meter.budget.exhausted,
-        )
-        programs = _distinct(run_optimiser(stage, search), plan.program)[:FINALISTS]
-        tried = [(f"{stage} {number}", program) for number, program in enumerate(programs, 1)]
-        found += tried
-        start = _best_of(plan, [("start", start), *tried])
-    return found
-
-
-def _best_of(plan: Plan, tried: Sequence[tuple[str, Any]]) -> Any:
-    if len(stages_of(plan.settings.name)) == 1:
-        return tried[0][1]
-    plan.meter.budget.release()
-    measured = [(program, _measured(plan, program, "validation")) for _, program in tried]
-    return max(measured, key=lambda one: _value(one[1], plan.settings.target))[0]
-
-
-def _cut(plan: Plan, program: Any) -> Any:
-    """Returns the program with cuts fitted on training pairs that its demonstrations do not show."""
-    shown = shown_questions(program)
-    pairs = [pair for pair in plan.splits["train"] if pair.question not in shown]
-    cut = program.deepcopy()
-    cut.thresholds = {}
-    fitted = fit_thresholds(evaluate(cut, pairs, plan.settings.threads).labels, plan.settings.target) if pairs else {}
-    cut.thresholds = dict(fitted)
-    return cut
-
-
-def signature_of(program: Any) -> tuple[Any, ...]:
-    """Returns what makes a program differ from another: prompts, demonstrations, cuts."""
-    predictors = [predictor for _, predictor in program.named_predictors()]
-    learned = [(sorted(p.fields.items(), key=repr), [sorted(dict(d).items()) for d in p.demos]) for p in predictors]
-    return tuple(sorted(prompt_hashes(program).items())), repr(learned), repr(sorted(program.thresholds.items()))
-
-
-def _distinct(programs: Sequence[Any], base: Any) -> list[Any]:
-    seen, kept = {signature_of(base)}, []
-    for program in programs:
-        if (mark := signature_of(program)) not in seen:
-            seen.add(mark)
-            kept.append(program)
-    return kept
-
-
-def _finalists(plan: Plan, found: Sequence[tuple[str, Any]]) -> list[Candidate]:
-    candidates, seen = [], {signature_of(plan.program)}
-    for name, program in found:
-        mark = signature_of(program)
-        if mark in seen:
-            continue
-        seen.add(mark)
-        if plan.meter.budget.exhausted() is not None:
-            plan.say(f"{name}: not measured, {plan.meter.budget.exhausted()}")
-            continue
-        plan.say(f"measuring {name} on the validation pairs")
-        candidates.append(Candidate(name, program, _measured(plan, program, "validation")))
-    return candidates
-
-
-def _verdict(settings: OptimizerSettings, validation: Measured, best: Candidate | None) -> tuple[bool, str]:
+def _verdict(
+    settings: OptimizerSettings, validation: Measured, best: Candidate | None, stopped: str | None
+) -> tuple[bool, str]:
     gap = validation.difference
     if best is None:
+        if stopped:
+            return False, f"not kept: {stopped}, and no candidate was measured"
         return False, "the search found nothing but the uncompiled program"
     said = f"{gap.value:+.3f} in {settings.target} on validation" if gap.value is not None else "no value on validation"
     if gap.interval is not None:
@@ -325,38 +194,10 @@ def _verdict(settings: OptimizerSettings, validation: Measured, best: Candidate 
 
 
 def _test(plan: Plan, chosen: Any, kept: bool) -> Measured | None:
-    if not plan.splits.get("test") or plan.meter.budget.exhausted() is not None:
-        return None
+    refused = plan.meter.budget.refused
     plan.say(f"looking at the {len(plan.splits['test'])} test pairs")
-    before = _measured(plan, plan.program, "test")
-    after = _measured(plan, chosen, "test") if kept else before
-    if plan.meter.budget.exhausted() is not None:
+    before = measured_on(plan, plan.program, "test")
+    after = measured_on(plan, chosen, "test") if kept else before
+    if plan.meter.budget.refused > refused:
         return None  # a half-measured test set would count what was not asked as wrong
     return measure(before, after, plan.settings.target, seed=plan.settings.seed)
-
-
-def unmetered(program: Any, original: Any) -> Any:
-    """Returns a program with the LMs of the one it was made from."""
-    own = program.deepcopy()
-    lms = {name: predictor.lm for name, predictor in original.named_predictors()}
-    for name, predictor in own.named_predictors():
-        predictor.lm = lms[name]
-    return own
-
-
-def origin_of(result: CompileResult, settings: OptimizerSettings) -> dict[str, Any]:
-    """Returns what an artifact keeps of how it was made: settings, hashes of the data, figures; no text."""
-    from dspy_mama.settings import to_mapping
-
-    return {
-        "optimizer": to_mapping(settings),
-        "data": {name: pairs_hash(pairs) for name, pairs in result.splits.items()},
-        "evidence": dict(result.program.retriever.describe()),
-        "validation": result.to_dict()["validation"],
-        "kept": result.kept,
-    }
-
-
-def compiled_state(result: CompileResult, settings: OptimizerSettings, *, demos: Any = "keep") -> dict[str, Any]:
-    """Returns the artifact of a compilation as plain data."""
-    return program_state(result.program, origin=origin_of(result, settings), demos=demos)

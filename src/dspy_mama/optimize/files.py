@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dspy_mama.datasets.stratified import split_document
+from dspy_mama.datasets.stratified import pairs_hash, split_document
 from dspy_mama.optimize.artifact import program_state, write_state
-from dspy_mama.optimize.compiling import compiled_state, unmetered
 from dspy_mama.optimize.diff import diff_states
+from dspy_mama.optimize.metering import unmetered
 from dspy_mama.optimize.result import CompileResult
-from dspy_mama.settings import OptimizerSettings
+from dspy_mama.settings import OptimizerSettings, to_mapping
 
 
 def write_result(folder: Path, result: CompileResult, settings: OptimizerSettings, demos: Any = "keep") -> None:
@@ -38,3 +38,19 @@ def write_result(folder: Path, result: CompileResult, settings: OptimizerSetting
     (folder / "diff.txt").write_text("".join(changes) or "nothing was changed\n", encoding="utf-8")
     write_state(compiled_state(result, settings, demos=demos), folder / "program.json")
     write_state(result.to_dict(), folder / "compile.json")
+
+
+def origin_of(result: CompileResult, settings: OptimizerSettings) -> dict[str, Any]:
+    """Returns what an artifact keeps of how it was made: settings, hashes of the data, figures; no text."""
+    return {
+        "optimizer": to_mapping(settings),
+        "data": {name: pairs_hash(pairs) for name, pairs in result.splits.items()},
+        "evidence": dict(result.program.retriever.describe()),
+        "validation": result.to_dict()["validation"],
+        "kept": result.kept,
+    }
+
+
+def compiled_state(result: CompileResult, settings: OptimizerSettings, *, demos: Any = "keep") -> dict[str, Any]:
+    """Returns the artifact of a compilation as plain data."""
+    return program_state(result.program, origin=origin_of(result, settings), demos=demos)

@@ -153,3 +153,12 @@ def meter_program(program: Any, meter: Meter) -> Any:
             made[id(lm)] = metered(lm, meter)
         predictor.lm = made[id(lm)]
     return copied
+
+
+def unmetered(program: Any, original: Any) -> Any:
+    """Returns a program with the LMs of the one it was made from."""
+    own = program.deepcopy()
+    lms = {name: predictor.lm for name, predictor in original.named_predictors()}
+    for name, predictor in own.named_predictors():
+        predictor.lm = lms[name]
+    return own

@@ -15,8 +15,7 @@ from dspy_mama.datasets import load_pairs
 from dspy_mama.lm.roles import build_lm
 from dspy_mama.optimize import CompileResult, NestedResult, compile_nested, compile_program
 from dspy_mama.optimize.artifact import write_state
-from dspy_mama.optimize.compiling import compiled_state
-from dspy_mama.optimize.files import write_result
+from dspy_mama.optimize.files import compiled_state, write_result
 from dspy_mama.optimize.result import Measured
 from dspy_mama.reporting import flat_metrics, summarise
 from dspy_mama.runtime import PairKind, UnscoredRate, check_unscored

@@ -8,13 +8,13 @@ from dspy_mama.core.cases import QAPair
 from dspy_mama.datasets import load_pairs
 from dspy_mama.lm.module import bind_lms
 from dspy_mama.lm.roles import build_lm
-from dspy_mama.optimize.compiling import check_splits, split_pairs
 from dspy_mama.optimize.estimate import Estimate, PlanStep, estimate_plan
 from dspy_mama.optimize.estimate_compile import decisions_of, optimizer_steps
 from dspy_mama.optimize.estimate_dry import measure_program
 from dspy_mama.optimize.estimate_plans import Writer
 from dspy_mama.optimize.nested import fold_splits, inner_shares
 from dspy_mama.optimize.optimisers import check_optimizer
+from dspy_mama.optimize.splitting import check_splits, split_pairs
 from dspy_mama.settings import BudgetSettings, Settings, to_mapping
 from dspy_mama.wiring.build import build_auditor_program
 from dspy_mama.wiring.compile import check_compile

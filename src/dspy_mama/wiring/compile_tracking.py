@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 
 from dspy_mama.optimize import CompileResult
-from dspy_mama.optimize.compiling import compiled_state
+from dspy_mama.optimize.files import compiled_state
 from dspy_mama.optimize.result import candidate_row
 from dspy_mama.settings import Settings
 from dspy_mama.tracking.mlflow_nested import ChildRun, log_children
