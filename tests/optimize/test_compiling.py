@@ -35,6 +35,7 @@ HELPED = {
     "simba": (WaveringAtHeat, {}),
     "reanchor": (shifted_stated, {}),
     "token_thresholds": (shifted_tokens, {}),
+    "staged_bootstrap": (from_demos, {}),
     "staged_gepa": (rule_bound, {}),
     "staged_mipro": (rule_bound, {"trials": 10}),
 }

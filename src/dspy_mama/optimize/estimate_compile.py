@@ -15,6 +15,7 @@ from dspy_mama.optimize.estimate_plans import (
     random_search_steps,
     simba_steps,
 )
+from dspy_mama.optimize.optimisers import stages_of
 from dspy_mama.settings import OptimizerSettings
 
 _FINALISTS: Final = 5
@@ -58,8 +59,7 @@ def optimizer_steps(
         teacher: What a run of the teacher costs; None = the program itself.
         decisions: Outputs of the program that state a probability.
     """
-    staged = {"staged_gepa": ("gepa", "token_thresholds"), "staged_mipro": ("mipro", "token_thresholds")}
-    stages = staged.get(settings.name, (settings.name,))
+    stages = stages_of(settings.name)
     steps = [evaluation_step("measure before on validation", validation)]
     for stage in stages:
         steps += _stage_steps(stage, settings, train, validation, program, writer, teacher, decisions)

@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 STAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "none": (),
+    "staged_bootstrap": ("bootstrap", "token_thresholds"),
     "staged_gepa": ("gepa", "token_thresholds"),
     "staged_mipro": ("mipro", "token_thresholds"),
 }

@@ -21,11 +21,12 @@ OptimizerName = Literal[
     "simba",
     "reanchor",
     "token_thresholds",
+    "staged_bootstrap",
     "staged_gepa",
     "staged_mipro",
 ]
 
-DEMONSTRATING: Final = ("labelled", "bootstrap", "mipro", "simba", "staged_mipro")
+DEMONSTRATING: Final = ("labelled", "bootstrap", "mipro", "simba", "staged_bootstrap", "staged_mipro")
 """Optimisers that may put texts of training pairs into prompts."""
 
 Target = Literal["average_macro_f1", "joint_accuracy"]

@@ -67,7 +67,7 @@ def check_compile(settings: Settings) -> None:
     if own.name == "none":
         raise DeclarationError(
             "optimizer=none changes nothing: choose one of labelled, bootstrap, mipro, gepa, simba, reanchor, "
-            "token_thresholds, staged_gepa, staged_mipro"
+            "token_thresholds, staged_bootstrap, staged_gepa, staged_mipro"
         )
     if own.demonstrates() and not settings.tracking.store_text:
         raise DeclarationError(
