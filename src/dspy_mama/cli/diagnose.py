@@ -66,7 +66,7 @@ def _one(given: argparse.Namespace, overrides: list[str]) -> Outcome:
 
 
 def _print_one(record: dict[str, Any]) -> None:
-    from dspy_mama.reporting.diagnosis_tables import title_of
+    from dspy_mama.reporting.diagnosis_titles import title_of
 
     final = record["final"]
     print(f"{title_of(record['method'])}: {final['most_likely'] or 'no diagnosis (' + final['outcome'] + ')'}")
@@ -79,7 +79,8 @@ def _print_one(record: dict[str, Any]) -> None:
 
 
 def _many(given: argparse.Namespace, files: list[str], overrides: list[str]) -> Outcome:
-    from dspy_mama.wiring.diagnose import run_diagnoses, run_grading, self_grading
+    from dspy_mama.wiring.diagnose import run_diagnoses, self_grading
+    from dspy_mama.wiring.regrade import run_grading
 
     if files:
         overrides = ["data=table", f"data.path={quoted(files[0])}", *overrides]
@@ -119,7 +120,7 @@ def _complain(result: StudyResult) -> None:
 
 
 def _rate(given: argparse.Namespace, files: list[str], overrides: list[str]) -> Outcome:
-    from dspy_mama.wiring.diagnose import rate_run
+    from dspy_mama.wiring.regrade import rate_run
 
     if not files or overrides:
         raise DeclarationError("--ratings takes the folder of a run alone: mama diagnose RUN --ratings CSV")

@@ -11,7 +11,8 @@ from typing import Any
 
 from dspy_mama.core.disease_names import normalise_disease
 from dspy_mama.reporting.diagnosis import NO_SUBSTITUTE
-from dspy_mama.reporting.diagnosis_tables import diagnosis_tables, title_of
+from dspy_mama.reporting.diagnosis_tables import diagnosis_tables
+from dspy_mama.reporting.diagnosis_titles import title_of
 from dspy_mama.reporting.page import render_page, write_page
 from dspy_mama.reporting.tables import with_interval
 from dspy_mama.scoring.diagnosis import Record, is_right, joined, self_graded, units_of

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from dspy_mama.reporting import diagnosis_published as published
+from dspy_mama.reporting.diagnosis_paper import paper_table, sweeps_table
+from dspy_mama.reporting.diagnosis_titles import title_of
 from dspy_mama.reporting.tables import NONE, Table, amount, figure, with_interval
 from dspy_mama.scoring.diagnosis import UNITS
 
@@ -13,24 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Summary = Mapping[str, Any]
-
-TITLES: Final = {
-    "mac": "MAC panel",
-    "direct": "Direct",
-    "cot": "Chain of thought",
-    "self_consistency": "Self-consistency",
-    "self_refine": "Self-refine",
-    "primary": "Primary",
-    "follow_up": "Follow-up",
-    "most_likely": "Most likely",
-    "possible": "Possible",
-    "tests": "Tests",
-}
-
-
-def title_of(name: str) -> str:
-    """Returns how a method, stage or unit is called in tables."""
-    return TITLES.get(name, name)
 
 
 def diagnosis_tables(summary: Summary) -> list[Table]:
@@ -248,40 +232,6 @@ def discussion_table(summary: Summary) -> Table:
         "earlier turns.",
     )
     return Table("The panel's discussions", header, tuple(rows), notes)
-
-
-def paper_table(summary: Summary) -> Table:
-    """Returns our accuracy beside the paper's Tables 1 and 2."""
-    rows = []
-    for stage in summary["stages"]:
-        for method in summary["methods"]:
-            units = summary["scores"].get(stage, {}).get(method, {})
-            cells = [figure(None if (v := (units.get(u) or {}).get("value")) is None else 100 * v, 2) for u in UNITS]
-            rows.append((title_of(stage), f"ours: {title_of(method)}", *cells, f"n = {_n(units)}"))
-        for printed in published.ACCURACIES:
-            if printed.stage == stage:
-                cells = [figure(getattr(printed, unit), 2) for unit in UNITS]
-                rows.append((title_of(stage), f"paper: {printed.setting}", *cells, printed.note))
-    header = ("Stage", "Setting", "Most likely %", "Possible %", "Tests %", "Note")
-    notes = [
-        f"Paper: Tables 1 and 2, {published.CASES} cases, as far as its text prints them (- = not printed); MAC with "
-        f"GPT-4 cost US$ {published.COST['primary']:.2f} (primary) and {published.COST['follow_up']:.2f} (follow-up) a "
-        "case.",
-    ]
-    if summary["cases"] != published.CASES:
-        notes.append("These are not the paper's data or model: the rows stand beside each other, they do not compare.")
-    return Table("Beside the paper (Tables 1 and 2)", header, tuple(rows), tuple(notes))
-
-
-def _n(units: Mapping[str, Any]) -> int:
-    return max((score["n"] for score in units.values()), default=0)
-
-
-def sweeps_table() -> Table:
-    """Returns the paper's findings on what it varied."""
-    rows: Sequence[tuple[str, str, str]] = published.SWEEPS
-    note = "Vary them with: python experiments/diagnosis_panel.py -m panel.doctors=2,3,4,5 (or panel.rounds=13,25, ...)"
-    return Table("What the paper varied", ("Varied", "Values", "The paper's finding"), tuple(rows), (note,))
 
 
 def print_diagnoses(summary: Summary, console: Console) -> None:

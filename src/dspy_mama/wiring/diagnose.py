@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,15 +12,14 @@ from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.ids import file_hash
 from dspy_mama.core.patient_case import PatientCase
 from dspy_mama.datasets.cases import load_cases
-from dspy_mama.datasets.ratings import read_case_ratings, read_synonyms
+from dspy_mama.datasets.ratings import read_synonyms
 from dspy_mama.lm.module import AsyncModule
 from dspy_mama.lm.repeats import lms_for_repeat
 from dspy_mama.lm.roles import build_lms
 from dspy_mama.reporting.diagnosis import diagnosis_metrics, summarise_diagnoses
-from dspy_mama.reporting.diagnosis_grader import people_beside_grader
 from dspy_mama.reporting.diagnosis_html import write_diagnosis_report
 from dspy_mama.scoring.disease_match import synonym_table
-from dspy_mama.settings import DataSettings, Settings, from_mapping, to_mapping
+from dspy_mama.settings import Settings, to_mapping
 from dspy_mama.settings.grading import GradingSettings
 from dspy_mama.systems.mac import ROLES, DiagnosisItem, diagnosis_record, failed_record, identity_record, item_key
 from dspy_mama.systems.mac import without_texts as diagnosis_without_texts
@@ -95,11 +93,12 @@ def _check_roles(settings: Settings) -> None:
         raise DeclarationError(f"lm.roles: unknown role(s) {unknown}; roles are {', '.join(known)}")
 
 
-def _synonyms(grading: GradingSettings) -> dict[str, str]:
+def synonyms_of(grading: GradingSettings) -> dict[str, str]:
+    """Returns the matcher's dictionary."""
     return synonym_table(read_synonyms(Path(grading.synonyms))) if grading.synonyms else {}
 
 
-def _grading_files(grading: GradingSettings) -> dict[str, str]:
+def grading_files(grading: GradingSettings) -> dict[str, str]:
     """Returns a hash of the dictionary, which the records depend on."""
     return {"synonyms": file_hash(Path(grading.synonyms))} if grading.synonyms else {}
 
@@ -173,7 +172,7 @@ def diagnosis_plan(
     if not items:
         raise DeclarationError("panel.stages=[follow_up]: no case has further tests; take the stage primary")
     program = Programs(settings, lms)
-    synonyms = _synonyms(panel.grading)
+    synonyms = synonyms_of(panel.grading)
 
     def work_for(repeat: int) -> Callable[[DiagnosisItem], Awaitable[Record]]:
         own = program if panel.repeats == 1 else Programs(settings, lms_for_repeat(lms, repeat))
@@ -193,9 +192,9 @@ def diagnosis_plan(
         work_for=work_for,
         repeats=panel.repeats,
         program=program,
-        state=lambda: _state(program),
+        state=lambda: state_of(program),
         spec=_spec(settings, dict(facts or {}), program, verb),
-        summarise=lambda records: _summary(records, to_mapping(settings)),
+        summarise=lambda records: summary_of(records, to_mapping(settings)),
         pictures=write_pictures,
         metrics=diagnosis_metrics,
         name=f"{panel.name}/{settings.lm.name}",
@@ -207,7 +206,7 @@ def diagnosis_plan(
     )
 
 
-def _state(program: Any) -> dict[str, Any]:
+def state_of(program: Any) -> dict[str, Any]:
     """Returns the prompts and demonstrations of every predictor, without LMs."""
     parts: dict[str, Any] = {}
     for name, predictor in predictors_of(program):
@@ -221,11 +220,12 @@ def _state(program: Any) -> dict[str, Any]:
 def _spec(settings: Settings, facts: dict[str, Any], program: Programs, verb: str) -> dict[str, Any]:
     groups = spec_groups(settings, OTHER_SYSTEMS)
     data = {key: facts.get(key) for key in ("files", "selected")}
-    files = _grading_files(settings.panel.grading)
+    files = grading_files(settings.panel.grading)
     return {"name": verb, **groups, "data_facts": data, "grading_files": files, "prompts": prompt_hashes(program)}
 
 
-def _summary(records: Sequence[Record], spec: Mapping[str, Any]) -> dict[str, Any]:
+def summary_of(records: Sequence[Record], spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the summary of records, with intervals as the spec's experiment says."""
     study = bootstrap_of(spec.get("experiment", {}))
     options = {name: study[name] for name in ("seed", "resamples", "method")}
     return summarise_diagnoses(records, **options)
@@ -251,131 +251,5 @@ def rebuild(folder: Path) -> tuple[dict[str, Any], Path]:
     spec, records = store.load("spec"), store.records()
     if not records:
         raise DeclarationError(f"{folder}: holds no record; run the diagnosis first")
-    summary = _summary(records, spec)
+    summary = summary_of(records, spec)
     return summary, write_pictures(folder, records, summary, spec)
-
-
-def rate_run(folder: Path, ratings: Path) -> tuple[dict[str, Any], Path]:
-    """Holds the grades of a run against people's ratings of the same answers.
-
-    Args:
-        folder: A run of `mama diagnose`.
-        ratings: csv or jsonl with the columns `id` (of the record), `unit`, `score`, `rater`, and `repeat` where
-            cases were repeated.
-
-    Returns:
-        What `people_beside_grader` says, and the file in the run's folder that keeps it.
-
-    Raises:
-        DeclarationError: The folder is no run of this kind, or no rating is of an answer that it graded.
-        DataError: The ratings cannot be read, or rows have faults.
-    """
-    store = RunStore.open(folder)
-    records = store.records()
-    if store.load("spec").get("name") not in (VERB, GRADE_VERB):
-        raise DeclarationError(f"{folder}: holds no diagnoses; name a run of `mama diagnose`")
-    found = people_beside_grader(records, read_case_ratings(ratings))
-    if found is None or not found["units"]:
-        raise DeclarationError(
-            f"{ratings}: no rating is of an answer that this run graded; ids are those of its records"
-        )
-    target = folder / "people.json"
-    target.write_text(json.dumps(found, ensure_ascii=False, allow_nan=False), encoding="utf-8")
-    return found, target
-
-
-@dataclass(frozen=True, slots=True)
-class RecordKind:
-    """Finished diagnoses, as a second grading takes them: known by their own key."""
-
-    @property
-    def noun(self) -> str:
-        """`diagnosis`."""
-        return "diagnosis"
-
-    def key(self, item: Record, repeat: int) -> str:
-        """Returns the record's own key."""
-        return str(item["key"])
-
-    def identity(self, item: Record, repeat: int, store_text: bool) -> Record:
-        """Returns nothing: the record is whole."""
-        return {}
-
-    def failed(self, item: Record, error: BaseException, repeat: int, store_text: bool) -> Record:
-        """Returns the record ungraded, with every outcome `infra`, so that a resumed run grades it again."""
-        return {**item, "outcomes": {"diagnosis": "infra"}, "error": f"{type(error).__name__}: {error}"[:500]}
-
-    def without_texts(self, record: Mapping[str, Any]) -> Record:
-        """Returns the record without the case, arguments and reasons."""
-        return DiagnosisKind().without_texts(record)
-
-
-async def run_grading(settings: Settings, folder: Path, *, tags: Mapping[str, str] | None = None) -> StudyResult:
-    """Grades the diagnoses of a run once more, with the grader that the settings name, as a run of its own.
-
-    Args:
-        settings: `panel.grading` and the LM of the role `grader`.
-        folder: A run of `mama diagnose`; its records stay as they are.
-        tags: Further tags of the run in the tracker.
-
-    Raises:
-        DeclarationError: The folder is no such run, or no grader is named.
-        TooManyFailuresError: Record after record failed on infrastructure.
-    """
-    if settings.panel.grading.kind == "none":
-        raise DeclarationError("panel.grading.kind=none: grading needs a grader; take panel.grading.kind=lm")
-    store = RunStore.open(folder)
-    source, records = store.load("spec"), store.records()
-    if source.get("name") not in (VERB, GRADE_VERB) or not records:
-        raise DeclarationError(f"{folder}: holds no diagnoses; name a run of `mama diagnose`")
-    if any(record["stage"] == "primary" and "case" not in record for record in records):
-        logger.warning("the run keeps no texts: tests are graded without the case")
-    return await carry_out(_grading_plan(settings, folder, source, list(records), tags or {}))
-
-
-def _data_of(spec: Record) -> DataSettings:
-    """Returns the data of a run; a file that is no longer there is not asked for."""
-    data = from_mapping(DataSettings, spec["data"])
-    return data if data.path and Path(data.path).exists() else replace(data, path=None)
-
-
-def _grading_plan(
-    settings: Settings, folder: Path, source: Record, records: Sequence[Record], tags: Mapping[str, str]
-) -> RunPlan[Record]:
-    grading = settings.panel.grading
-    grader, synonyms = Grader(grading, build_lms(settings.lm)), _synonyms(grading)
-    inherited = {name: source[name] for name in ("data", "panel", "data_facts") if name in source}
-    own: Record = inherited.get("panel") or {}
-    panel = {**own, "grading": to_mapping(grading)}
-    spec = {
-        "name": GRADE_VERB,
-        **spec_groups(settings, (*OTHER_SYSTEMS, "panel", "data")),
-        **inherited,
-        "panel": panel,
-        "graded_run": folder.name,
-        "grading_files": _grading_files(grading),
-        "prompts": prompt_hashes(grader),
-    }
-
-    async def work(item: Record) -> Record:
-        return await graded(item, grader, synonyms)
-
-    return RunPlan(
-        settings=replace(settings, data=_data_of(source)),
-        verb=GRADE_VERB,
-        items=records,
-        kind=RecordKind(),
-        work=work,
-        program=grader,
-        state=lambda: _state(grader),
-        spec=spec,
-        summarise=lambda found: _summary(found, spec),
-        pictures=write_pictures,
-        metrics=diagnosis_metrics,
-        name=f"grade/{settings.lm.name}",
-        words=("graded", "diagnosis"),
-        outcome_noun="outcomes",
-        facts=source.get("data_facts") or {},
-        tags={"system": "diagnosis", "graded_run": folder.name, **tags},
-        trace=diagnosis_layout,
-    )

@@ -1,0 +1,79 @@
+"""What the Hydra app on the diagnosis panel does: one run, its line, and the sweep's table beside the paper's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from dspy_mama.core.errors import MamaError
+from dspy_mama.wiring.compose import settings_from
+from dspy_mama.wiring.diagnose import run_diagnoses
+from dspy_mama.wiring.sweep import PARENT_TAG, Job, note_job, open_parent, read_jobs, sweep_folder
+
+
+def run_panel_experiment(config: Any) -> float | None:
+    """Carries out one run of a study on the panel; in a sweep, a run that fails leaves the others to go on.
+
+    Args:
+        config: Hydra's config.
+
+    Returns:
+        The panel's (or the first method's) accuracy of the most likely diagnosis at the first stage; None where it is
+        not known, or where a sweep's run failed.
+
+    Raises:
+        SystemExit: Outside of a sweep: the run could not be carried out (2), or too much is unscored (3).
+    """
+    sweep, parent, folder, value = sweep_folder(), "", "", None
+    setting = _setting()
+    try:
+        settings = settings_from(config)
+        parent = open_parent(settings, sweep) if sweep else ""
+        tags = {"sweep": sweep.name if sweep else "", PARENT_TAG: parent} if parent else {}
+        result = asyncio.run(run_diagnoses(settings, tags=tags))
+        code, folder = result.exit_code, str(result.folder.absolute())
+        if code:
+            print(f"{setting}: {result.unscored}", file=sys.stderr)  # noqa: T201
+        else:
+            value = _first(result.summary)
+            print(f"{setting}: n={result.summary['n']}, {result.folder}")  # noqa: T201
+    except MamaError as error:
+        print(f"{setting}: {error}", file=sys.stderr)  # noqa: T201
+        code = 2
+    if sweep:
+        note_job(sweep, Job(setting, folder, code, parent))
+        _print_sweep(sweep)
+    elif code:
+        raise SystemExit(code)
+    return value
+
+
+def _setting() -> str:
+    from hydra.core.hydra_config import HydraConfig
+
+    return (HydraConfig.get().job.override_dirname if HydraConfig.initialized() else "") or "as given"
+
+
+def _first(summary: dict[str, Any]) -> float | None:
+    stage, method = summary["stages"][0], summary["methods"][0]
+    value: float | None = summary["scores"][stage][method]["most_likely"]["value"]
+    return value
+
+
+def _print_sweep(sweep: Path) -> None:
+    """Prints and writes the sweep's table as far as it has come."""
+    from rich.console import Console
+
+    from dspy_mama.reporting.diagnosis_paper import sweep_table
+    from dspy_mama.reporting.printing import as_markdown, show_tables
+
+    done = {job.setting: Path(job.folder) for job in read_jobs(sweep) if job.folder and not job.exit_code}
+    if not done:
+        return
+    summaries = {name: json.loads((folder / "summary.json").read_text("utf-8")) for name, folder in done.items()}
+    tables = [sweep_table(summaries)]
+    show_tables(tables, Console(width=None if sys.stdout.isatty() else 132))
+    (sweep / "panel.md").write_text(as_markdown(tables), encoding="utf-8")
