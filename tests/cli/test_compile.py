@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from dspy.utils.exceptions import LMAuthError
 
 from cli.compile_cli import gold_file, learns_from_demos
 
@@ -72,8 +73,58 @@ def test_demonstrations_are_refused_before_the_first_token_where_texts_may_not_b
 
 
 def test_a_second_look_at_the_test_pairs_is_told(mama, table):
-    words = ("compile", f"data.path={table}", *columns(), *OPTIONS)
+    words = ("compile", f"data.path={table}", *columns(), *OPTIONS, "tracking=none")
     first = mama(*words, "optimizer=labelled", script=learns_from_demos)
     second = mama(*words, "optimizer=labelled", "optimizer.seed=1", script=learns_from_demos)
     assert "ATTENTION" not in first[2]
     assert "looked at 1 time(s) before" in second[2]
+
+
+def test_a_run_that_broke_off_is_gone_on_with_and_no_reply_is_paid_for_twice(mama, table):
+    words = ("compile", "optimizer=bootstrap", f"data.path={table}", *columns(), *OPTIONS, "tracking=none", "--json")
+    paid = []
+
+    def breaks_off(request):
+        if len(paid) >= 60:
+            return LMAuthError("the key has run out")
+        paid.append(request)
+        return learns_from_demos(request)
+
+    code, _, err = mama(*words, script=breaks_off)
+    assert code == 2
+    assert "cannot be used" in err
+
+    first = len(paid)
+
+    def goes_on(request):
+        paid.append(request)
+        return learns_from_demos(request)
+
+    code, out, err = mama(*words, script=goes_on)
+    assert code == 0, err
+    document = json.loads(out)
+    asked = [(str(request.system), str(request.messages)) for request in paid]
+    assert len(asked) == len(set(asked))
+    assert document["spent"]["calls"] == len(paid) - first
+    assert document["spent"]["from_journal"] >= first
+
+
+def test_nested_folds_test_every_pair_and_give_one_program(mama, table, workplace):
+    words = ("compile", "optimizer=labelled", "optimizer.split.folds=2", f"data.path={table}", *columns(), *OPTIONS)
+    code, out, err = mama(*words, "tracking=none", "--json", script=learns_from_demos)
+    assert code == 0, err
+    document = json.loads(out)
+    assert document["test"]["before"]["n"] == 30
+    assert len(document["folds"]) == 2
+    records = (workplace / document["folder"] / "records.jsonl").read_text().splitlines()
+    assert len(records) == 30
+
+
+def test_where_texts_may_not_be_stored_no_file_holds_any(mama, table, workplace):
+    words = ("compile", "optimizer=token_thresholds", f"data.path={table}", *columns(), *OPTIONS, "tracking=none")
+    code, out, err = mama(*words, "tracking.store_text=false", "--json", script=learns_from_demos)
+    assert code == 0, err
+    folder = workplace / json.loads(out)["folder"]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert len(files) > 8
+    assert not [path.name for path in files if b"tablets" in path.read_bytes()]
