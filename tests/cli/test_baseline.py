@@ -140,3 +140,13 @@ def test_a_fine_tuned_encoder_runs_as_every_baseline_and_tells_what_was_cut(run,
     assert said["truncation"]["pairs"] == 24
     assert said["truncation"]["cut"] > 0
     assert said["truncation"]["unknown_share"] > 0.5  # its vocabulary is not that of the sample
+
+
+def test_the_doctor_looks_at_the_head_and_asks_no_lm(mama):
+    code, out, _ = mama("doctor", "system=exemplar", "tracking=none")
+    assert code == 0
+    assert "this system asks no LM but exemplar:shipped-" in out
+    assert mama.requests == []
+    code, out, _ = mama("doctor", "system=exemplar", "system.head=nowhere.json", "tracking=none")
+    assert code == 1
+    assert "nowhere.json" in out

@@ -72,6 +72,16 @@ def _index(settings: Settings) -> tuple[State, str]:
     return "ok", f"{info.header.chunks} chunks of {info.header.documents} documents, {info.header.embedder}"
 
 
+def _lm_or_head(settings: Settings) -> tuple[State, str]:
+    from dspy_mama.systems.audit import WITHOUT_LM, Exemplar
+
+    if settings.system.name not in WITHOUT_LM:
+        return _lms(settings)
+    head = Exemplar.load(settings.system.head)
+    head.score("May I?", "Yes.")  # the embedder that it was trained with is there
+    return "ok", f"this system asks no LM but {head.id}"
+
+
 def _lms(settings: Settings) -> tuple[State, str]:
     import asyncio
 
@@ -116,7 +126,7 @@ def examine(settings: Settings) -> list[Finding]:
         "packages": _packages,
         "data": lambda: _data(settings),
         "index": lambda: _index(settings),
-        "lm": lambda: _lms(settings),
+        "lm": lambda: _lm_or_head(settings),
         "tracking": lambda: _tracking(settings),
     }
     findings = []
