@@ -84,8 +84,11 @@ def test_a_run_that_broke_off_is_gone_on_with_and_no_reply_is_paid_for_twice(mam
     words = ("compile", "optimizer=bootstrap", f"data.path={table}", *columns(), *OPTIONS, "tracking=none", "--json")
     paid = []
 
+    refused = []
+
     def breaks_off(request):
         if len(paid) >= 60:
+            refused.append(request)
             return LMAuthError("the key has run out")
         paid.append(request)
         return learns_from_demos(request)
@@ -93,6 +96,7 @@ def test_a_run_that_broke_off_is_gone_on_with_and_no_reply_is_paid_for_twice(mam
     code, _, err = mama(*words, script=breaks_off)
     assert code == 2
     assert "cannot be used" in err
+    assert len(refused) <= 8
 
     first = len(paid)
 

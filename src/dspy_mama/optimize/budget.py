@@ -56,6 +56,7 @@ class Budget:
     Attributes:
         stopped: The first limit that stopped something, in words, or None.
         refused: Calls that were not made.
+        broken: Why no call can be answered any more, such as a refused key, or None.
     """
 
     def __init__(self, limits: BudgetSettings | None = None) -> None:
@@ -72,6 +73,7 @@ class Budget:
         self._held = False
         self.stopped: str | None = None
         self.refused = 0
+        self.broken: str | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Budget:
         """Returns itself: copies of an LM spend from one budget."""
@@ -140,9 +142,11 @@ class Budget:
         """Counts a call that is about to be made.
 
         Raises:
-            BudgetSpentError: A limit is reached.
+            BudgetSpentError: A limit is reached, or no call can be answered any more.
         """
         with self._lock:
+            if self.broken is not None:
+                raise BudgetSpentError(self.broken)
             if why := self._exhausted():
                 self.stopped = self.stopped or why
                 self.refused += 1

@@ -70,6 +70,13 @@ class Meter:
         self.on_call()
         return answer
 
+    def failed(self, error: Exception) -> None:
+        """Notes a failure that every further call would share: a search must not try all its pairs against it."""
+        from dspy.utils.exceptions import LMAuthError, LMBillingError
+
+        if isinstance(error, (LMAuthError, LMBillingError)):
+            self.budget.broken = " ".join(f"{type(error).__name__}: {error}".split())
+
     def note(self, lm: Any, entry: dict[str, Any]) -> None:
         """Charges a call from what DSPy would keep as its history."""
         usage = entry.get("usage") or {}
@@ -94,7 +101,12 @@ class _Metered:
         if known is not None:
             return known
         self.meter.budget.admit()
-        return self.meter.keep(key, super().__call__(prompt, messages=messages, **kwargs))  # type: ignore[misc]
+        try:
+            answer = super().__call__(prompt, messages=messages, **kwargs)  # type: ignore[misc]
+        except Exception as error:
+            self.meter.failed(error)
+            raise
+        return self.meter.keep(key, answer)
 
     async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         key = call_key(self, prompt, messages, kwargs)
@@ -102,7 +114,12 @@ class _Metered:
         if known is not None:
             return known
         self.meter.budget.admit()
-        return self.meter.keep(key, await super().acall(prompt, messages=messages, **kwargs))  # type: ignore[misc]
+        try:
+            answer = await super().acall(prompt, messages=messages, **kwargs)  # type: ignore[misc]
+        except Exception as error:
+            self.meter.failed(error)
+            raise
+        return self.meter.keep(key, answer)
 
     def update_history(self, entry: dict[str, Any]) -> None:
         """Charges the call; prompts of a long compilation are not kept in memory."""

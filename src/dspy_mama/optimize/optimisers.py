@@ -45,6 +45,7 @@ class Search:
         reflection: LM that proposes, or None.
         teacher: Program that makes demonstrations, or None = the program itself.
         exhausted: Tells why the search must stop, or None.
+        broken: Tells why no LM call can be answered any more, or None.
     """
 
     program: Any
@@ -55,6 +56,7 @@ class Search:
     reflection: Any
     teacher: Any
     exhausted: Callable[[], str | None]
+    broken: Callable[[], str | None]
 
 
 def stages_of(name: str) -> tuple[str, ...]:
@@ -232,10 +234,12 @@ def run_optimiser(name: str, search: Search) -> list[Any]:
     except DeclarationError:
         raise
     except Exception as error:
-        if search.exhausted() is None:
+        if search.exhausted() is None and search.broken() is None:
             raise
         logger.info("%s was cut short: %s", name, error)
         found = []
+    if (why := search.broken()) is not None:
+        raise DeclarationError(f"the LM cannot be used: {why}; the same command goes on from here")
     logged = [program for _, program in sorted(log.found, key=lambda entry: -entry[0])]
     return [tidy_demos(program.deepcopy()) for program in [*found, *logged]]
 

@@ -66,6 +66,7 @@ def search_candidates(plan: Plan) -> list[tuple[str, Any]]:
             plan.reflection,
             plan.teacher,
             plan.meter.budget.halt,
+            lambda: plan.meter.budget.broken,
         )
         programs = _distinct(run_optimiser(stage, search), plan.program)[:FINALISTS]
         tried = [(f"{stage} {number}", program) for number, program in enumerate(programs, 1)]

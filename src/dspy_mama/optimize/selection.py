@@ -81,7 +81,12 @@ async def _evaluate(program: Any, pairs: Sequence[QAPair], width: int) -> Evalua
                 }  # fmt: skip
             return {"key": content_hash(f"{pair.id}\n{pair.question}\n{pair.answer}", 16), "repeat": 0, **record}
 
-    records = await asyncio.gather(*(one(pair) for pair in pairs))
+    tasks = [asyncio.ensure_future(one(pair)) for pair in pairs]
+    try:
+        records = await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()  # after one that ends it all, no other may go on spending
     return evaluation_of(records, failures)
 
 
