@@ -5,6 +5,7 @@ from tests.benchmark import (
     client_overhead,
     import_time,
     large_scoring,
+    panel_vs_autogen,
     prefix_cache,
     refine_overhead,
     retrieval_scale,
@@ -16,6 +17,7 @@ for bench in (
     large_scoring,
     client_overhead,
     refine_overhead,
+    panel_vs_autogen,
     prefix_cache,
     retrieval_scale,
 ):
