@@ -55,9 +55,9 @@ SWEEPS: Final = (
     ("supervisor", "with, without", "with is better"),
     ("specialties", "none, assigned", "no numbers in the text; none is the standard"),
     ("base model", "GPT-3.5-turbo, GPT-4o-mini, GPT-4", "GPT-4o-mini is like GPT-3.5-turbo, GPT-4 far better"),
-    ("rounds (MAC)", "to 13, 25", "more output tokens, no significant gain"),
-    ("paths (self-consistency)", "5, 10, 20", "better from 5 to 10, a little worse at 20"),
-    ("rounds (self-refine)", "2, 4, 10", "better from 2 to 4, a little worse at 10"),
+    ("rounds (MAC)", "13, 25", "more output tokens, no significant gain"),
+    ("paths (self-consistency)", "5, 10, 20", "better at 10 than at 5, a little worse at 20"),
+    ("rounds (self-refine)", "2, 4, 10", "better at 4 than at 2, a little worse at 10"),
 )
 """What is varied, over which values, and the paper's finding in words."""
 

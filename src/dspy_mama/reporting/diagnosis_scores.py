@@ -133,7 +133,7 @@ def _score(grid: Grid, place: Place, draws: CountDraws, column: int, method: Met
         "n": len(levels),
         "right": right,
         "value": found.value,
-        "ci95": bounds(found.interval),
+        "ci95": _certain(right, len(levels), grid) or bounds(found.interval),
         "mean_level": float(np.mean(levels)) if levels else None,
         "levels": {str(level): levels.count(level) for level in sorted(set(levels), reverse=True)},
         "unscored": {"n": sum(faults.values()), "of": len(records), "by_kind": faults},
@@ -144,6 +144,20 @@ def _score(grid: Grid, place: Place, draws: CountDraws, column: int, method: Met
             "value": sum(matched) / len(matched) if matched else None,
         },
     }
+
+
+def _certain(right: int, judged: int, grid: Grid) -> list[float] | None:
+    """Returns Wilson's interval where all or none are right, on which every resample is the same; else None.
+
+    Repeats of a case count as one: they are no further cases.
+    """
+    if not judged or 0 < right < judged:
+        return None
+    from scipy.stats import binomtest
+
+    n = max(1, judged // len(grid.repeats))
+    found = binomtest(n if right else 0, n).proportion_ci(0.95, method="wilson")
+    return [float(found.low), float(found.high)]
 
 
 def compare_methods(grid: Grid, *, seed: int, resamples: int, method: Method) -> list[dict[str, Any]]:

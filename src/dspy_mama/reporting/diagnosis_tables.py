@@ -61,7 +61,8 @@ def accuracy_table(summary: Summary, part: str = "scores") -> Table:
 
 def _intervals(summary: Summary) -> str:
     kind = {"bca": "BCa"}.get(summary["method"], "percentile")
-    return f"95% {kind} bootstrap over cases, {summary['resamples']} resamples, seed {summary['seed']}."
+    how = f"{summary['resamples']} resamples, seed {summary['seed']}"
+    return f"95% {kind} bootstrap over cases, {how}; Wilson's where all or none are right."
 
 
 def differences_table(summary: Summary) -> Table:

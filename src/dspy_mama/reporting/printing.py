@@ -15,7 +15,22 @@ if TYPE_CHECKING:
 WIDE: Final = 145
 """Columns of a terminal from which the tables are printed in full."""
 
-_TEXT: Final = frozenset({"Domain", "Measure"})
+_TEXT: Final = frozenset(
+    {
+        "Domain",
+        "Measure",
+        "Method",
+        "Methods",
+        "Role",
+        "Judged",
+        "Setting",
+        "Ended by",
+        "Values",
+        "The paper's finding",
+        "Test",
+        "Of",
+    }
+)
 
 
 def print_tables(summary: Mapping[str, Any], console: Console) -> None:
