@@ -41,6 +41,13 @@ def test_nothing_to_compare_is_no_test_and_no_p(groups):
     assert (found.test, found.p, found.statistic) == ("none", None, None)
 
 
+@pytest.mark.parametrize("values", [[4, 2, 3, 1, 1, 5], [0, 0, 5, 0, 0, 0], [1.1, 1.2, 1.3, 1.7, 0.9]])
+def test_groups_with_the_same_values_do_not_differ_and_have_a_p(values):
+    found = compare_groups({name: list(np.array(values)[RNG.permutation(len(values))]) for name in "abcde"})
+    assert found.statistic == pytest.approx(0, abs=1e-9)
+    assert found.p == 1.0
+
+
 def test_proportions_equal_scipy_and_statsmodels():
     pytest.importorskip("statsmodels")
     from statsmodels.stats.proportion import proportions_chisquare

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -75,12 +75,21 @@ def compare_groups(groups: Mapping[str, Sequence[float]], alpha: float = ALPHA) 
     from scipy.stats import f_oneway, kruskal
 
     if all(p is not None and p > alpha for p in normality.values()):
-        found, freedom = f_oneway(*known.values()), (len(known) - 1, len(pooled) - len(known))
-        return GroupComparison("anova", float(found.statistic), float(found.pvalue), freedom, normality, None, n)
-    found = kruskal(*known.values())
-    return GroupComparison(
-        "kruskal_wallis", float(found.statistic), float(found.pvalue), (len(known) - 1,), normality, None, n
-    )
+        freedom: tuple[int, ...] = (len(known) - 1, len(pooled) - len(known))
+        return _tested("anova", f_oneway(*known.values()), freedom, normality, n)
+    return _tested("kruskal_wallis", kruskal(*known.values()), (len(known) - 1,), normality, n)
+
+
+def _tested(
+    test: GroupTest, found: Any, freedom: tuple[int, ...], normality: Mapping[str, float | None], n: Mapping[str, int]
+) -> GroupComparison:
+    """Returns a test's finding; groups with the same values come out below 0 by rounding, which has no p."""
+    statistic, p = float(found.statistic), float(found.pvalue)
+    if np.isclose(statistic, 0, atol=1e-9):
+        statistic, p = 0.0, 1.0
+    if np.isnan(statistic) or np.isnan(p):
+        return GroupComparison("none", None, None, (), normality, None, n)
+    return GroupComparison(test, statistic, p, freedom, normality, None, n)
 
 
 def compare_proportions(counts: Mapping[str, tuple[int, int]]) -> GroupComparison:
