@@ -52,7 +52,7 @@ def convergence_figure(summary: Summary) -> Figure | None:
     axes.set_xticks(steps)
     axes.set(ylim=(-0.02, 1.05), xlabel="iteration (1 = accepted as first written)", ylabel="share converged")
     calm(axes, "y")
-    axes.legend(frameon=False, fontsize=9, loc="lower right")
+    axes.legend(frameon=False, ncols=3, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure
 
 

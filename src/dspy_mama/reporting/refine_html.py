@@ -50,7 +50,7 @@ def render_refinement(
         "context": [*context, *_models(summary), *_criteria(summary)],
         "banner": summary["label_banner"],
         "no_substitute": NO_SUBSTITUTE,
-        "warnings": [f"{what} ({count} answers)" for what, count in summary["warnings"].items()],
+        "warnings": [f"{what} ({count} of {len(records)})" for what, count in summary["warnings"].items()],
         "facts": _facts(summary),
         "tables": refinement_tables({name: summary}),
         "figures": [
@@ -101,7 +101,10 @@ def _facts(summary: Mapping[str, Any]) -> list[dict[str, str]]:
             "value": f"{down['count']}/{down['n']} ({percent(down['value'])})",
             "what": "downgraded, of those that began at level 3 or above",
         },
-        {"value": f"{summary['unscored']} of {summary['n']}", "what": "unscored: an evaluator could not be read"},
+        {
+            "value": f"{summary['unscored']} of {summary['n']}",
+            "what": "unscored: no text, or an evaluator could not be read",
+        },
     ]
     if summary["passed_by_gate"]:
         facts.append({"value": f"{summary['passed_by_gate']:,}", "what": "answers that the gate let pass"})

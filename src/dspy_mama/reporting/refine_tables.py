@@ -135,7 +135,7 @@ def _iterations(own: Mapping[str, Any], digits: int = 1) -> str:
     mean, spread = own["mean_iterations"], own["sd_iterations"]["value"]
     if mean["value"] is None:
         return NONE
-    text = f"{number(mean['value'], digits)}±{number(spread, digits)}"
+    text = number(mean["value"], digits) + ("" if spread is None else f"±{number(spread, digits)}")
     limits = mean["ci95"]
     text += f" ({number(limits[0], digits)} to {number(limits[1], digits)})" if limits else ""
     return text + (f", n {own['converged']}/{own['n']}" if "converged" in own else "")

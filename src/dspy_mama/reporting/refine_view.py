@@ -141,7 +141,8 @@ def _assessment(own: Mapping[str, Any]) -> dict[str, Any]:
         "outcome": own.get("outcome") or "scored",
         "score": shown_score(own.get("score")),
         "flags": [{"name": _flag_name(flag), "reason": flag.get("reason") or ""} for flag in flags],
-        "reason": own.get("reason") or "",
+        # An ethics evaluator's reason is the reasons of its flags, which are shown one by one.
+        "reason": "" if flags else own.get("reason") or "",
         "evidence": [_source(passage) for passage in own.get("evidence") or ()],
         "error": own.get("error"),
         "raw": own.get("raw"),
