@@ -1,10 +1,17 @@
 """Every optimiser, with an LM that it can help, and with one that nothing can help."""
 
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import dspy
 import pytest
 
 from dspy_mama.core import DeclarationError
-from dspy_mama.optimize import compile_program, load_program
+from dspy_mama.optimize import compile_program
+from optimize import replay
 from optimize.compile_parts import (
     RULE,
     WaveringAtHeat,
@@ -48,20 +55,44 @@ def compiled(name, script, pairs=None, **options):
     return lm, program, compile_program(program, pairs or gold_pairs(), name, **options)
 
 
+@pytest.fixture(scope="module")
+def helped(tmp_path_factory):
+    """Compiles with an optimiser once, into a folder; both are kept for the next test that asks."""
+    done = {}
+
+    def result_of(name):
+        if name not in done:
+            script, options = HELPED[name]
+            folder = tmp_path_factory.mktemp(name)
+            done[name] = compiled(name, script, folder=folder, **options)[2], folder
+        return done[name]
+
+    return result_of
+
+
 @pytest.mark.parametrize("name", HELPED)
-def test_an_lm_that_can_be_helped_is_helped_on_held_out_pairs(name, tmp_path):
-    script, options = HELPED[name]
-    _, program, result = compiled(name, script, folder=tmp_path / "run", **options)
+def test_an_lm_that_can_be_helped_is_helped_on_held_out_pairs(name, helped):
+    result, _ = helped(name)
     assert result.kept, result.reason
     before, after = (side.value("joint_accuracy") for side in (result.test.before, result.test.after))
     assert before < 0.7
     assert after > 0.9
     assert result.test.finding == "higher"
-    # The file holds what was compiled: read back, it predicts the same.
-    again = load_program(tmp_path / "run" / "program.json")
-    again.set_lms({"default": program.named_predictors()[0][1].lm})
-    pair = {"question": "Question?", "answer": "Take 7 tablets."}
-    assert again(**pair).medical_risk is result.program(**pair).medical_risk is True
+
+
+def test_what_any_optimiser_made_predicts_the_same_in_a_new_process(helped):
+    files = {name: str(helped(name)[1] / "program.json") for name in HELPED}
+    here = {name: replay.predict(helped(name)[0].program.deepcopy()) for name in HELPED}
+    code = (
+        "import json, sys; from dspy_mama import load_program; from optimize import replay; "
+        "print(json.dumps({n: replay.predict(load_program(f)) for n, f in json.loads(sys.argv[1]).items()}))"
+    )
+    tests = str(Path(__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-c", code, json.dumps(files)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == here
 
 
 def test_gepa_raises_joint_accuracy_from_under_a_half_with_the_experts_rule():
@@ -126,9 +157,9 @@ def _risks(request, draw):
     return {n: draw.random() < 0.5 if n.endswith("risk") else "x" for n in fields_of(request)}
 
 
-def test_bootstrapping_under_autolog_and_parallel_loses_no_prediction(tmp_path):
+def test_bootstrapping_under_autolog_and_parallel_loses_no_prediction(tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow")
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
     mlflow.dspy.autolog(log_traces=False)
     try:
         _, _, result = compiled("bootstrap", from_demos)
