@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,19 @@ def run_panel_experiment(config: Any) -> float | None:
 
 
 def _setting() -> str:
+    """Returns what a study of the panel can vary, as it was given."""
     from hydra.core.hydra_config import HydraConfig
 
-    return (HydraConfig.get().job.override_dirname if HydraConfig.initialized() else "") or "as given"
+    given = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
+    shown = [override.lstrip("+") for override in given]
+    return " ".join(part for part in shown if part.startswith(("panel", "lm"))) or "as given"
+
+
+def varied(settings: Sequence[str]) -> list[str]:
+    """Returns each setting without the parts that all of them share."""
+    parts = [setting.split(" ") for setting in settings]
+    shared = set.intersection(*map(set, parts)) if len(parts) > 1 else set()
+    return [" ".join(part for part in own if part not in shared) or "as given" for own in parts]
 
 
 def _first(summary: dict[str, Any]) -> float | None:
@@ -70,10 +81,11 @@ def _print_sweep(sweep: Path) -> None:
     from dspy_mama.reporting.diagnosis_paper import sweep_table
     from dspy_mama.reporting.printing import as_markdown, show_tables
 
-    done = {job.setting: Path(job.folder) for job in read_jobs(sweep) if job.folder and not job.exit_code}
+    done = [job for job in read_jobs(sweep) if job.folder and not job.exit_code]
     if not done:
         return
-    summaries = {name: json.loads((folder / "summary.json").read_text("utf-8")) for name, folder in done.items()}
+    found = [json.loads((Path(job.folder) / "summary.json").read_text("utf-8")) for job in done]
+    summaries = dict(zip(varied([job.setting for job in done]), found, strict=True))
     tables = [sweep_table(summaries)]
     show_tables(tables, Console(width=None if sys.stdout.isatty() else 132))
     (sweep / "panel.md").write_text(as_markdown(tables), encoding="utf-8")
