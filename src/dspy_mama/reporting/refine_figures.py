@@ -74,7 +74,12 @@ def levels_figure(summary: Summary) -> Figure | None:
         cells = [summary["levels"][str(level)][side] for level in LEVELS]
         at = [level + (place - 0.5) * 0.36 for level in LEVELS]
         values = [cell["value"] for cell in cells]
-        style = {"color": ("0.75", "0.35")[place], "hatch": ("//", "")[place], "edgecolor": "black", "lw": 0.6}
+        style: dict[str, Any] = {
+            "color": ("0.75", "0.35")[place],
+            "hatch": ("//", "")[place],
+            "edgecolor": "black",
+            "lw": 0.6,
+        }
         axes.bar(at, values, 0.34, yerr=_spread(cells), capsize=3, error_kw={"lw": 1}, label=name, **style)
     names = ("minimal", "low", "moderate", "high", "critical")
     axes.set_xticks(LEVELS, [f"{level}\n{name}" for level, name in zip(LEVELS, names, strict=True)])

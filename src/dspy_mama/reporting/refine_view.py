@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from dspy_mama.reporting.published_refine import PRINCIPLE_NAMES
 from dspy_mama.reporting.refinement import END_STATES
 from dspy_mama.reporting.tables import NONE
 from dspy_mama.reporting.word_diff import Piece, word_diff
+from dspy_mama.scoring.refinement import Score
 from dspy_mama.scoring.refinement_records import entered, refined_item, score_of
 
 Record = Mapping[str, Any]
@@ -36,6 +37,10 @@ def shown_score(value: float | None) -> str:
     return NONE if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
+def _shown(score: Score | None, scale: Literal["ama", "sra"]) -> str:
+    return NONE if score is None else shown_score(getattr(score, scale))
+
+
 def view_of(record: Record) -> dict[str, Any]:
     """Shapes one record for the template."""
     item = refined_item(record)
@@ -52,8 +57,8 @@ def view_of(record: Record) -> dict[str, Any]:
         "status": status_of(record),
         "stopped": _STOPPED.get(str(record.get("stopped")), str(record.get("stopped") or "")),
         "iterations": item.iterations,
-        "ama": [shown_score(item.before and item.before.ama), shown_score(after and after.ama)],
-        "sra": [shown_score(item.before and item.before.sra), shown_score(after and after.sra)],
+        "ama": [_shown(item.before, "ama"), _shown(after, "ama")],
+        "sra": [_shown(item.before, "sra"), _shown(after, "sra")],
         "gain": (item.before.ama - after.ama) if item.before and after else 0,
         "states": [STATE_WORDS[name] for name in END_STATES if (record.get("end_states") or {}).get(name)],
         "warnings": list(record.get("warnings") or ()),
@@ -107,8 +112,8 @@ def _version(version: Mapping[str, Any]) -> dict[str, Any]:
         "outcome": version.get("outcome") or "scored",
         "error": version.get("error"),
         "text": version.get("text"),
-        "ama": shown_score(score and score.ama),
-        "sra": shown_score(score and score.sra),
+        "ama": _shown(score, "ama"),
+        "sra": _shown(score, "sra"),
         "assessed": bool(version.get("assessments")),
         "accepted": consensus.get("accepted"),
         "mandatory": bool(consensus.get("mandatory")),
@@ -126,8 +131,8 @@ def _rival(version: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "generator": version.get("generator") or "",
         "model": version.get("model") or "",
-        "ama": shown_score(score and score.ama),
-        "sra": shown_score(score and score.sra),
+        "ama": _shown(score, "ama"),
+        "sra": _shown(score, "sra"),
         "text": version.get("text"),
     }
 

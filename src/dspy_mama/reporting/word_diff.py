@@ -34,8 +34,8 @@ def word_diff(before: str, after: str) -> tuple[list[Piece], list[Piece]]:
     Joined, the pieces are the texts unchanged. Blanks alone are no change.
     """
     left, right = _WORDS.findall(before), _WORDS.findall(after)
-    keys = [[word.rstrip() for word in words] for words in (left, right)]
-    matcher = SequenceMatcher(None, *keys, autojunk=max(len(left), len(right)) > _LONG)
+    first, second = ([word.rstrip() for word in words] for words in (left, right))
+    matcher = SequenceMatcher(None, first, second, autojunk=max(len(left), len(right)) > _LONG)
     old: list[Piece] = []
     new: list[Piece] = []
     for kind, a, b, c, d in matcher.get_opcodes():
