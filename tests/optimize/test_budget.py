@@ -160,9 +160,11 @@ def test_a_line_that_a_kill_left_half_written_is_dropped(tmp_path):
     again = Journal(path)
     assert again.get("a") == {"outputs": ["one"]}
     assert again.get("b") is None
-    again.put("b", {"outputs": ["two"]})
+    again.put("b", {"outputs": ["two"]}, (9, 0.5, 0))
     again.close()
-    assert len(Journal(path)) == 2
+    third = Journal(path)
+    assert len(third) == 2
+    assert [third.price_of("b"), third.price_of("b")] == [(9, 0.5, 0), None]
 
 
 def run(name, folder, last):
@@ -188,7 +190,9 @@ def test_after_a_kill_the_same_command_goes_on_and_repeats_no_call(name, tmp_pat
     assert paid(tmp_path / "cut") == paid(tmp_path / "whole")
     one, two = (json.loads(done.stdout.splitlines()[-1]) for done in (whole, resumed))
     assert one["values"] == two["values"]
-    assert two["spent"]["calls"] == paid(tmp_path / "whole") - 40
+    # The budget is one over all starts: what the killed one spent is spent.
+    assert two["spent"]["calls"] == one["spent"]["calls"] == paid(tmp_path / "whole")
+    assert two["spent"]["tokens"] == one["spent"]["tokens"]
     assert not (tmp_path / "cut" / "run" / "calls.jsonl").exists()
 
 

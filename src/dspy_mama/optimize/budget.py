@@ -21,7 +21,7 @@ class Spent:
     """What was spent.
 
     Attributes:
-        calls: Calls that reached an LM.
+        calls: Calls that reached an LM, those of earlier starts of the same compilation among them.
         tokens: Tokens sent and received, as far as they are known.
         cost: Dollars, as far as they are known.
         minutes: Minutes since the start.
@@ -63,7 +63,7 @@ class Budget:
         """Starts the clock.
 
         Args:
-            limits: What may be spent in all.
+            limits: What may be spent in all; minutes are those of this start.
         """
         self.limits = limits or BudgetSettings()
         self._lock = threading.Lock()
@@ -171,7 +171,15 @@ class Budget:
                 unknown_cost=now.unknown_cost + (cost is None),
             )
 
-    def recall(self) -> None:
-        """Counts a call that the journal answered."""
+    def recall(self, earlier: tuple[int | None, float | None, int] | None = None) -> None:
+        """Counts a call that the journal answered.
+
+        Args:
+            earlier: What the call cost an earlier start, where it is met again for the first time: it counts as it
+                did then, so that a run which goes on has the same budget as one that was never cut short.
+        """
         with self._lock:
-            self._spent = replace(self._spent, from_journal=self._spent.from_journal + 1)
+            calls = self._spent.calls + (earlier is not None)
+            self._spent = replace(self._spent, from_journal=self._spent.from_journal + 1, calls=calls)
+        if earlier is not None:
+            self.charge(*earlier)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from dspy_mama.core.cases import QAPair
 from dspy_mama.datasets.stratified import SPLITS
 from dspy_mama.lm.module import bind_lms
-from dspy_mama.optimize.budget import Budget
+from dspy_mama.optimize.budget import Budget, Spent
 from dspy_mama.optimize.files import write_result
 from dspy_mama.optimize.journal import Journal
 from dspy_mama.optimize.ledger import note_look
@@ -41,6 +41,7 @@ def compile_program(
     journal: str | Path | None = None,
     ledger: str | Path | None = None,
     looks_as: str | None = None,
+    keep_journal: bool = False,
     say: Say | None = None,
     **options: Any,
 ) -> CompileResult:
@@ -68,6 +69,7 @@ def compile_program(
             pairs, and is deleted when the compilation is complete.
         ledger: File of looks at test sets; None = `test_looks.jsonl` beside the folder.
         looks_as: Who looks at the test pairs, in the ledger; None = the folder's name.
+        keep_journal: Leave the journal where it is.
         say: Told what is being done.
         **options: Further settings of the optimiser, such as `demos=2`.
 
@@ -98,7 +100,8 @@ def compile_program(
         if place is not None:
             write_result(place, result, settings)
             result = replace(result, folder=place)
-        replies.remove()
+        if not keep_journal:
+            replies.remove()
     finally:
         replies.close()
     return result
@@ -131,9 +134,10 @@ def _teacher(given: Any, work: Any, meter: Meter) -> Any:
 def _compile(plan: Plan, original: Any) -> CompileResult:
     settings, budget = plan.settings, plan.meter.budget
     plan.say(f"measuring the uncompiled program on {len(plan.splits['validation'])} validation pairs")
+    began = budget.spent
     before = measured_on(plan, plan.program, "validation")
     base = Candidate("uncompiled", plan.program, before)
-    test, one = 2 * len(plan.splits.get("test", ())), _cost_of_a_run(plan)
+    test, one = 2 * len(plan.splits.get("test", ())), _cost_of_a_run(plan, began)
     budget.reserve(**_times(one, len(plan.splits["validation"]) + test))
     found = search_candidates(plan)
     budget.reserve(**_times(one, test))
@@ -160,14 +164,18 @@ def _compile(plan: Plan, original: Any) -> CompileResult:
     )
 
 
-def _cost_of_a_run(plan: Plan) -> dict[str, float]:
-    """Returns what a run of the program costs by unit, from what measuring on validation has cost."""
-    spent, pairs = plan.meter.budget.spent, len(plan.splits["validation"])
-    calls = spent.calls + spent.from_journal  # a resumed run has measured already, from its journal
-    share = calls / (max(spent.calls, 1) * pairs)
+def _cost_of_a_run(plan: Plan, before: Spent) -> dict[str, float]:
+    """Returns what a run of the program costs by unit, from what measuring on validation has cost.
+
+    Args:
+        plan: The compilation.
+        before: What was spent when the measuring began.
+    """
+    now, pairs = plan.meter.budget.spent, len(plan.splits["validation"])
+    calls = now.calls - before.calls
+    share = calls / (max(now.calls, 1) * pairs)
     return {
-        "calls": calls / pairs, "tokens": spent.tokens * share, "cost": spent.cost * share,
-        "minutes": spent.minutes / pairs,
+        "calls": calls / pairs, "tokens": now.tokens * share, "cost": now.cost * share, "minutes": now.minutes / pairs,
     }  # fmt: skip
 
 

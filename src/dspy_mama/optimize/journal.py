@@ -19,6 +19,10 @@ from dspy_mama.core.ids import object_hash
 _NOT_ASKED = ("api_key", "api_base", "base_url", "headers", "extra_headers", "timeout", "cache", "num_retries")
 
 
+Price = tuple[int | None, float | None, int]
+"""Tokens and dollars of a call, None where unknown, and an estimate of its tokens."""
+
+
 class Journal:
     """Replies by key, in memory and where a path is given in a file, a line each, safe on disk before it is used."""
 
@@ -33,6 +37,7 @@ class Journal:
         """
         self._lock = threading.Lock()
         self._known: dict[str, Any] = {}
+        self._earlier: dict[str, Price] = {}
         self._path = None if path is None else Path(path)
         if self._path is None:
             return
@@ -50,6 +55,7 @@ class Journal:
             try:
                 entry = json.loads(line)
                 self._known[entry["key"]] = entry["reply"]
+                self._earlier[entry["key"]] = tuple(entry["price"])
             except (ValueError, KeyError, TypeError):
                 break
             whole += len(line)
@@ -69,14 +75,25 @@ class Journal:
         with self._lock:
             return self._known.get(key)
 
-    def put(self, key: str, reply: Any) -> None:
-        """Keeps a reply; the first one under a key stays."""
+    def price_of(self, key: str) -> Price | None:
+        """Returns what an earlier start paid for a reply, the first time it is asked for; None after that."""
+        with self._lock:
+            return self._earlier.pop(key, None)
+
+    def put(self, key: str, reply: Any, price: Price = (None, None, 0)) -> None:
+        """Keeps a reply; the first one under a key stays.
+
+        Args:
+            key: What was asked.
+            reply: Plain data.
+            price: What it cost: tokens and dollars, None where unknown, and an estimate of the tokens.
+        """
         with self._lock:
             if key in self._known:
                 return
             self._known[key] = reply
             if self._path is not None:
-                line = json.dumps({"key": key, "reply": reply}, ensure_ascii=False) + "\n"
+                line = json.dumps({"key": key, "reply": reply, "price": price}, ensure_ascii=False) + "\n"
                 self._file.write(line.encode("utf-8", "replace"))
                 self._file.flush()
                 os.fsync(self._file.fileno())

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from dspy_mama.lm.profile import profile_of, set_profile
 from dspy_mama.optimize.budget import Budget
-from dspy_mama.optimize.journal import Journal, call_key, decode, encode
+from dspy_mama.optimize.journal import Journal, Price, call_key, decode, encode
 from dspy_mama.retrieval.budget import estimate_tokens
 
 HEARTBEAT = 15.0
@@ -32,6 +33,10 @@ def heartbeat(budget: Budget, say: Callable[[str], None]) -> Callable[[], None]:
         say(f"{now.calls}{of} calls, {now.tokens:,} tokens, {now.minutes:.1f} min")
 
     return beat
+
+
+_price: ContextVar[Price | None] = ContextVar("price", default=None)
+"""What the call that this thread or task is making has cost."""
 
 
 class Meter:
@@ -58,7 +63,7 @@ class Meter:
         known = self.journal.get(key)
         if known is None:
             return None
-        self.budget.recall()
+        self.budget.recall(self.journal.price_of(key))
         self.on_call()
         return decode(known)
 
@@ -66,7 +71,7 @@ class Meter:
         """Writes an answer down and returns it."""
         plain = encode(answer)
         if plain is not None:
-            self.journal.put(key, plain)
+            self.journal.put(key, plain, _price.get() or (None, None, 0))
         self.on_call()
         return answer
 
@@ -87,6 +92,7 @@ class Meter:
             if profile.price_input is not None and profile.price_output is not None:
                 cost = (sent * profile.price_input + received * profile.price_output) / 1e6
         guess = 0 if tokens is not None else estimate_tokens(f"{entry.get('messages')}{entry.get('outputs')}")
+        _price.set((tokens, cost, guess))
         self.budget.charge(tokens, cost, guess)
 
 
@@ -101,6 +107,7 @@ class _Metered:
         if known is not None:
             return known
         self.meter.budget.admit()
+        _price.set(None)
         try:
             answer = super().__call__(prompt, messages=messages, **kwargs)  # type: ignore[misc]
         except Exception as error:
@@ -114,6 +121,7 @@ class _Metered:
         if known is not None:
             return known
         self.meter.budget.admit()
+        _price.set(None)
         try:
             answer = await super().acall(prompt, messages=messages, **kwargs)  # type: ignore[misc]
         except Exception as error:

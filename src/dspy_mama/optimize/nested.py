@@ -92,7 +92,12 @@ def compile_nested(
         if say is not None:
             say(f"{title}: {len(splits['train'])} pairs to learn from")
         own = None if journal is None else f"{journal}.{number}"
-        results.append(compile_program(program, gold, shared, splits=splits, journal=own, say=say, **options))
+        results.append(
+            compile_program(program, gold, shared, splits=splits, journal=own, keep_journal=True, say=say, **options)
+        )
+    if journal is not None:
+        for number in range(len(plans)):
+            Path(f"{journal}.{number}").unlink(missing_ok=True)
     *folds, final = results
     return NestedResult(tuple(folds), _pooled(folds, settings), final)
 

@@ -37,7 +37,7 @@ class BudgetSettings:
     """What compiling may spend over all its LM calls: task, teacher and reflection. None = no limit.
 
     Attributes:
-        calls: Calls that reach an LM; replies from the journal are free.
+        calls: Calls that reach an LM, over all starts of a run that was cut short; replies from its journal are free.
         tokens: Tokens sent and received.
         cost: US dollars; needs LMs with a known price.
         minutes: Minutes of this start.
