@@ -11,14 +11,16 @@ from pathlib import Path
 
 import dspy
 import pytest
+from dspy.utils.exceptions import LMAuthError
 
+from dspy_mama.core import DeclarationError
 from dspy_mama.lm.profile import profile_of
-from dspy_mama.optimize import compile_program
+from dspy_mama.optimize import compile_nested, compile_program
 from dspy_mama.optimize.budget import Budget, BudgetSpentError
 from dspy_mama.optimize.journal import Journal, call_key
 from dspy_mama.optimize.ledger import note_look
 from dspy_mama.optimize.metering import Meter, metered
-from dspy_mama.settings import BudgetSettings
+from dspy_mama.settings import BudgetSettings, OptimizerSettings, SplitSettings
 from optimize.compile_parts import auditor, from_demos, gold_pairs, proposes, reflect, rule_bound, scripted
 from optimize.test_compiling import HELPED, QUICK
 from scripted import scripted_lm, user_of
@@ -203,3 +205,29 @@ def test_a_second_look_at_the_same_test_pairs_is_counted_and_a_resumed_run_is_no
     assert note_look(ledger, pairs[::-1], "b") == 1
     assert note_look(ledger, pairs[:5], "c") == 0
     assert note_look(None, pairs, "d") == 0
+
+
+def test_nested_folds_that_broke_off_are_gone_on_with_fold_by_fold(tmp_path):
+    asked, limit = [], [10**6]
+
+    def script(request):
+        if len(asked) >= limit[0]:
+            return LMAuthError("the key has run out")
+        asked.append(request)
+        return from_demos(request)
+
+    settings = OptimizerSettings(name="labelled", split=SplitSettings(folds=2), **QUICK)
+
+    def compile_all(name):
+        return compile_nested(auditor(scripted(script)), gold_pairs(18), settings, journal=tmp_path / name)
+
+    compile_all("whole")
+    whole = len(asked)
+    asked.clear()
+    limit[0] = whole - 20
+    with pytest.raises(DeclarationError, match="cannot be used"):
+        compile_all("cut")
+    limit[0] = 10**6
+    assert compile_all("cut").measured is not None
+    assert len(asked) == whole
+    assert list(tmp_path.iterdir()) == []
