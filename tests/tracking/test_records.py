@@ -117,5 +117,7 @@ def test_a_record_of_another_shape_is_named():
 
 
 def test_records_are_listed_in_the_order_of_the_data():
-    rows = [{"key": k, "repeat": r, "position": p} for k, r, p in [("a", 1, 0), ("b", 0, 2), ("c", 0, 0), ("d", 0, None)]]
+    rows = [
+        {"key": k, "repeat": r, "position": p} for k, r, p in [("a", 1, 0), ("b", 0, 2), ("c", 0, 0), ("d", 0, None)]
+    ]
     assert [row["key"] for row in in_data_order(rows)] == ["c", "b", "d", "a"]
