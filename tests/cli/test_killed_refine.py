@@ -27,7 +27,7 @@ def calls(folder):
 
 
 def records(folder):
-    runs = list((folder / "mlruns" / "runs").glob("*")) if (folder / "mlruns" / "runs").is_dir() else []
+    runs = [spec.parent for spec in (folder / "mlruns" / "runs").glob("*/spec.json")]
     assert len(runs) <= 1
     return RunStore.open(runs[0]).records() if runs else ()
 
