@@ -1,7 +1,10 @@
 import json
 
+import pytest
+
 from dspy_mama.core.chat_request import ChatRequest, ChatTurn
 from dspy_mama.systems.refine import failed_request, refine_record, request_key, without_texts
+from scripted import response
 from systems.refine.loops import Loop
 
 REQUEST = ChatRequest("r1", "May I?", history=(ChatTurn("patient", "Hello."),), principle="IV", source="table")
@@ -73,3 +76,31 @@ def test_a_changed_text_or_repeat_is_another_key():
         request_key(ChatRequest("r1", "May I?", answer="No.")),
     }
     assert len(keys) == 4
+
+
+def holds(found, text):
+    return text in json.dumps(found, ensure_ascii=False)
+
+
+def test_replies_that_could_not_be_read_are_left_out_with_the_texts():
+    secret = "Mrs Smith takes lithium"
+    unreadable = dict.fromkeys(("classify", "helpfulness", "gate", "ethics"), secret)
+    loop = Loop([0], [1], safety={"reason": "why", "level": secret}, **unreadable)
+    found = record(loop, classify=True, helpfulness=True, gate="lm")
+    bare = without_texts(found)
+    assert holds(found, secret)
+    assert not holds(bare, secret)
+    assert bare["helpfulness"]["outcome"] == bare["versions"][0]["assessments"][1]["outcome"] == "parse"
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_a_text_that_could_not_be_read_is_left_out_with_the_texts(finish):
+    loop = Loop([0], [1], generate=lambda asked: response('{"reply": "take lith', asked, finish=finish))
+    found = record(loop)
+    assert holds(found, "take lith")
+    assert not holds(without_texts(found), "take lith")
+
+
+def test_an_error_on_the_way_to_the_lm_stays_where_texts_are_left_out():
+    found = without_texts(failed_request(REQUEST, "no route", 0, store_text=False))
+    assert found["error"] == "no route"

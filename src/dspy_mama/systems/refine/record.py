@@ -130,15 +130,23 @@ def without_texts(record: Mapping[str, Any]) -> dict[str, Any]:
     kept["versions"] = [_bare(version) for version in record.get("versions") or ()]
     for name in ("category", "gate", "helpfulness"):
         if isinstance(kept.get(name), Mapping):
-            kept[name] = {key: value for key, value in kept[name].items() if key != "reason"}
+            kept[name] = _unquoted(kept[name])
+    return kept
+
+
+def _unquoted(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a part without its LM's words: its reason, its raw reply, and an error that repeats some of it."""
+    kept = {name: value for name, value in part.items() if name not in ("reason", "raw")}
+    if kept.get("outcome") not in ("infra", "truncated"):  # their errors tell of the way to the LM alone
+        kept["error"] = None
     return kept
 
 
 def _bare(version: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in version.items() if name not in ("text", "plan")}
+    kept = {name: value for name, value in _unquoted(version).items() if name not in ("text", "plan")}
     kept["assessments"] = [
         {
-            **{name: value for name, value in one.items() if name not in ("reason", "raw", "evidence")},
+            **{name: value for name, value in _unquoted(one).items() if name != "evidence"},
             "flags": [{"principle": flag["principle"], "violated": flag["violated"]} for flag in one["flags"]],
         }
         for one in version["assessments"]
