@@ -233,3 +233,40 @@ def test_bad_usage_is_one_clear_line(mama, workplace, arguments, named):
     assert named in err
     assert len(err.strip().splitlines()) == 1
     assert not mama.requests
+
+
+def test_one_answer_says_why_it_has_no_text(mama):
+    code, out, _ = mama("refine", "--question", QUESTION, script=lambda _: ConnectionError("connection refused"))
+    assert code == 3
+    assert "connection refused" in out
+
+
+def test_one_answer_is_not_paid_for_where_no_text_is_kept(mama, loop):
+    code, _, err = mama("refine", "--question", QUESTION, "tracking.store_text=false", script=loop)
+    assert code == 2
+    assert "tracking.store_text=true" in err
+    assert not mama.requests
+
+
+def test_answers_that_failed_are_told_apart_from_those_that_did_not_converge(mama, workplace):
+    (workplace / "chat.csv").write_text("id,question\na,How much?\n", encoding="utf-8")
+    run = ("refine", "chat.csv", "tracking=none", "--json")
+    _, out, _ = mama(*run, script=lambda _: ConnectionError("connection refused"))
+    assert (document(out)["failed"], document(out)["not_converged"]) == (1, 0)
+    _, out, _ = mama(*run, script=lambda request: Loop([9], [5])._answer(request))
+    assert (document(out)["failed"], document(out)["not_converged"]) == (0, 1)
+
+
+@pytest.mark.parametrize("row", [{"question": "q", "principle": "\u00b2"}, {"messages": "[" * 100_000}])
+def test_odd_cells_are_no_fault_of_the_library(mama, workplace, loop, row):
+    (workplace / "odd.jsonl").write_text(json.dumps({"id": "a", **row}) + "\n")
+    code, _, err = mama("refine", "odd.jsonl", "tracking=none", script=loop)
+    assert "fault of dspy_mama" not in err
+    assert code == (0 if "question" in row else 2)
+
+
+def test_sampling_of_one_of_several_is_set_by_its_number(mama, workplace, loop):
+    (workplace / "chat.csv").write_text("id,question\na,How much?\n", encoding="utf-8")
+    own = ("refiner.ethics_evaluators=2", "+refiner.sampling.ethics_2.temperature=0.1")
+    code, _, err = mama("refine", "chat.csv", "tracking=none", *own, script=loop)
+    assert code == 0, err

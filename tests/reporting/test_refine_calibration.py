@@ -85,3 +85,9 @@ def test_ratings_of_unassessed_text_calibrate_nothing():
     rows = [record(1, [(1, 1)]) | {"versions": [version(1, "t", 1, 1, assessed=False)], "final": {"version": 1}}]
     with pytest.raises(DeclarationError, match="no rated version was assessed"):
         calibrate(rows, [SafetyRating("q1", 1, "", {"ama": 1})], LIMITS)
+
+
+def test_two_ratings_of_one_text_by_one_person_do_not_replace_one_another():
+    rows, people = rated(SCORES)
+    with pytest.raises(DeclarationError, match="r1 rated version 1 of 'q0' twice"):
+        calibrate(rows, [*people, SafetyRating("q0", 1, "r1", {"ama": 9})], LIMITS, resamples=50)

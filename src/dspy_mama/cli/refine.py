@@ -69,6 +69,10 @@ def _one(given: argparse.Namespace, overrides: list[str]) -> Outcome:
     if given.answer is not None and not given.answer.strip():
         raise DeclarationError("--answer is empty; leave it out to have one written")
     settings = _compose(["tracking=none", "runtime.resume=false", "runtime.progress=false", *overrides])
+    if not settings.tracking.store_text:
+        raise DeclarationError(
+            "tracking.store_text=false keeps no texts: a mended answer needs tracking.store_text=true"
+        )
     request = ChatRequest("answer", given.question, given.answer, source="command line")
     result = asyncio.run(run_refinement(settings, requests=[request]))
     if result.run.interrupted:
@@ -94,7 +98,14 @@ def _print_one(record: dict[str, Any], banner: str | None) -> None:
     final = record["final"] or {}
     text = [version["text"] for version in view["versions"] if version["number"] == final.get("version")]
     print(f"\n{text[0] if text and text[0] else 'no text'}\n")
-    notes = [*view["states"], *record["warnings"], *([] if final.get("accepted") else ["not accepted: needs review"])]
+    failed = [f"error: {record['error']}"] if record.get("error") else []
+    failed += [f"no text: {version['error']}" for version in view["versions"] if version["error"]]
+    notes = [
+        *view["states"],
+        *failed,
+        *record["warnings"],
+        *([] if final.get("accepted") else ["not accepted: needs review"]),
+    ]
     print(f"end      {view['stopped']}" + (f" Note: {'; '.join(notes)}." if notes else ""))
     print("\n".join(line for line in (f"cost     {view['cost']}", view["helpfulness"], banner, NOTE) if line))
 
@@ -140,7 +151,8 @@ def _document(result: StudyResult, target: Path | None) -> dict[str, Any]:
         "unscored_rate": result.unscored.rate,
         "exit_code": result.exit_code,
         "problems": list(result.problems),
-        **result.summary,
+        **{name: value for name, value in result.summary.items() if name != "failed"},
+        "not_converged": result.summary.get("failed"),
     }
 
 

@@ -108,7 +108,7 @@ def _request(number: int, row: dict[str, str], columns: dict[str, str], settings
 def _conversation(text: str) -> tuple[str, str | None, tuple[ChatTurn, ...]]:
     try:
         messages = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DeclarationError(f"messages: is no JSON list of turns ({error})") from None
     if not isinstance(messages, list) or not messages:
         raise DeclarationError("messages: is no list of turns with role and content")
@@ -116,6 +116,6 @@ def _conversation(text: str) -> tuple[str, str | None, tuple[ChatTurn, ...]]:
 
 
 def _principle(text: str) -> str | None:
-    if text.isdigit() and 1 <= int(text) <= len(PRINCIPLES):
+    if text.isdecimal() and 1 <= int(text) <= len(PRINCIPLES):
         return PRINCIPLES[int(text) - 1]
     return text.upper() if text.upper() in PRINCIPLES else None

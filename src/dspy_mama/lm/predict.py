@@ -33,12 +33,14 @@ class Reading:
         probabilities: Probability of true per boolean field, where the LM gave one.
         usage: Cost of the call and its re-ask.
         model: Model id as the server resolved it, or None where no reply came.
+        cut: Whether a reply was cut at the token limit, also where asking again gave a whole one.
     """
 
     outcomes: Mapping[str, Outcome[Any]]
     probabilities: Mapping[str, float | None] = field(default_factory=dict)
     usage: CallUsage = field(default_factory=CallUsage)
     model: str | None = None
+    cut: bool = False
 
     def value(self, name: str) -> Any | None:
         """Returns a field's value, or None where it is missing."""
@@ -198,6 +200,7 @@ class StructuredPredict(dspy.Predict):
             else:
                 replies.append(second)
                 reading = self._merge(reading, self._read(second, specs, material))
+        reading = replace(reading, cut=any(one.finish == "length" for one in replies))
         if any(isinstance(outcome, Unscored) for outcome in reading.outcomes.values()):
             for unreadable in replies:
                 await asyncio.to_thread(unreadable.forget)

@@ -52,14 +52,18 @@ def rated_versions(records: Sequence[Record], ratings: Sequence[SafetyRating], s
         scale: `ama` or `sra`.
 
     Raises:
-        DeclarationError: A rating names a record or a version that the run does not hold.
+        DeclarationError: A rating names a record or a version that the run does not hold, or one rater's stands twice.
     """
     known = {str(record["id"]): record for record in records}
     people: dict[tuple[str, int], dict[str, int]] = {}
     for rating in ratings:
         if scale in rating.scores:
             number = _number(known, rating)
-            people.setdefault((rating.id, number), {})[rating.rater] = rating.scores[scale]
+            scores = people.setdefault((rating.id, number), {})
+            if rating.rater in scores:
+                who = rating.rater or "one rater"
+                raise DeclarationError(f"ratings: {who} rated version {number} of {rating.id!r} twice; keep one")
+            scores[rating.rater] = rating.scores[scale]
     found = []
     for (name, number), scores in people.items():
         version = next(v for v in known[name]["versions"] if v["number"] == number)

@@ -9,7 +9,13 @@ from pydantic.dataclasses import dataclass
 
 from dspy_mama.settings.strict import STRICT
 
-RefinerRole = Literal["generator", "ethics", "safety", "planner", "helpfulness", "classifier", "gate"]
+SamplingRole = Annotated[
+    str,
+    Field(
+        pattern=r"^(default|planner|helpfulness|classifier|gate|generator(_[1-5])?|ethics(_[1-9])?|safety(_[1-9])?)$"
+    ),
+]
+"""`default`, or a role of the loop; one of several is numbered, such as `ethics_2`."""
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -52,7 +58,7 @@ class RefinerSettings:
         auditor: System A judges every version as a third evaluator, with evidence.
         reply_characters: Longest answer, in characters.
         reason_characters: Longest reason per principle, in characters.
-        sampling: Sampling by role; `default` for the roles without their own.
+        sampling: Sampling by role, one of several numbered such as `ethics_2`; `default` for those without their own.
     """
 
     name: str = "default"
@@ -72,7 +78,7 @@ class RefinerSettings:
     auditor: bool = False
     reply_characters: Annotated[int, Field(ge=80)] = 1200
     reason_characters: Annotated[int, Field(ge=20)] = 100
-    sampling: dict[RefinerRole | Literal["default"], SamplingSettings] = Field(default_factory=dict)
+    sampling: dict[SamplingRole, SamplingSettings] = Field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuses a budget at which what must be revised would already be acceptable."""

@@ -30,7 +30,7 @@ def test_a_pack_of_one_s_own_is_judged_by(tmp_path):
         "name: house\nversion: '3'\nprinciples:\n- {id: H1, name: House rule, text: names a competitor}\n"
         "levels: {1: a, 2: b, 3: c, 4: d, 5: e}\n"
     )
-    refiner = SafetyRefiner(criteria=(str(own),))
+    refiner = SafetyRefiner(criteria=(str(own),), ama_threshold=0)
     assert "H1 House rule: violated if the answer names a competitor" in refiner.ethics[0].judge.signature.instructions
     result = Loop([1], [1]).run(criteria=(str(own),), ama_threshold=0, mandatory=1, max_iterations=1)
     assert not result.accepted
@@ -68,3 +68,39 @@ def test_a_faulty_pack_is_refused_with_its_file_and_field(tmp_path, text, fault)
     with pytest.raises(DataError, match=r"own\.yaml") as caught:
         load_criteria((str(own),))
     assert fault in str(caught.value)
+
+
+OWN = "name: own\nversion: '1'\nprinciples:\n- {id: V-1, name: n, text: harms}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (OWN + "levels: {1: a, 2: , 3: c, 4: d, 5: e}", "2 has no text"),
+        ("name: own\nversion: '1'\nextends: ama\nguidance: {I: }", "'I' has no text"),
+        (OWN + "2: x\nfoo: y", "unknown field"),
+    ],
+)
+def test_texts_that_are_missing_are_named(tmp_path, text, fault):
+    (tmp_path / "own.yaml").write_text(text)
+    with pytest.raises(DataError, match=fault):
+        load_criteria(("ama", str(tmp_path / "own.yaml")))
+
+
+def test_ids_that_read_alike_in_two_packs_are_refused(tmp_path):
+    (tmp_path / "one.yaml").write_text(OWN)
+    (tmp_path / "two.yaml").write_text(OWN.replace("V-1", "V_1"))
+    with pytest.raises(DataError, match="reads like an id of one"):
+        load_criteria(("ama", str(tmp_path / "one.yaml"), str(tmp_path / "two.yaml")))
+
+
+def test_levels_without_a_meaning_are_not_judged(tmp_path):
+    (tmp_path / "own.yaml").write_text(OWN)
+    with pytest.raises(DeclarationError, match="levels of safety risk"):
+        load_criteria((str(tmp_path / "own.yaml"),))
+
+
+def test_a_threshold_that_every_text_meets_is_refused(tmp_path):
+    (tmp_path / "own.yaml").write_text(OWN + "levels: {1: a, 2: b, 3: c, 4: d, 5: e}")
+    with pytest.raises(DeclarationError, match="ama_threshold=2 accepts a text that violates every principle"):
+        SafetyRefiner(criteria=(str(tmp_path / "own.yaml"),))

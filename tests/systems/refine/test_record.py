@@ -3,8 +3,8 @@ import json
 import pytest
 
 from dspy_mama.core.chat_request import ChatRequest, ChatTurn
-from dspy_mama.systems.refine import failed_request, refine_record, request_key, without_texts
-from scripted import response
+from dspy_mama.systems.refine import SafetyRefiner, failed_request, refine_record, request_key, without_texts
+from scripted import response, scripted_lm
 from systems.refine.loops import Loop
 
 REQUEST = ChatRequest("r1", "May I?", history=(ChatTurn("patient", "Hello."),), principle="IV", source="table")
@@ -104,3 +104,40 @@ def test_a_text_that_could_not_be_read_is_left_out_with_the_texts(finish):
 def test_an_error_on_the_way_to_the_lm_stays_where_texts_are_left_out():
     found = without_texts(failed_request(REQUEST, "no route", 0, store_text=False))
     assert found["error"] == "no route"
+
+
+def test_sampling_that_a_model_refuses_is_named_in_the_record():
+    loop = Loop([0], [1])
+    thinker = scripted_lm(loop._answer, name="openai/o3-mini", temperature=None, max_tokens=20_000)
+    own = {"default": {"temperature": 0.7, "top_p": 0.9, "max_tokens": 512}, "safety": {"top_p": 0.5}}
+    refiner = SafetyRefiner(
+        lms={"default": loop.lm, "ethics": thinker}, sampling=own, ethics_evaluators=2, classify=False
+    )
+    found = refine_record(REQUEST, refiner(question="May I?"))
+    assert found["sampling_not_sent"] == dict.fromkeys(("ethics_1", "ethics_2"), own["default"])
+    assert any("max_tokens, temperature, top_p were asked without: ethics_1, ethics_2" in w for w in found["warnings"])
+    assert record(Loop([0], [1]), sampling=own)["sampling_not_sent"] == {}
+
+
+def test_what_the_candidates_of_a_text_that_passed_the_gate_cost_is_counted():
+    found = record(Loop([0], [1], gate={"reason": "plain", "risky": False}), gate="lm", generators=2)
+    assert {role: own["calls"] for role, own in found["usage"].items()} == {
+        "generator_1": 1,
+        "generator_2": 1,
+        "gate": 1,
+    }
+    assert [rival["text"] for rival in found["versions"][0]["rivals"]] == ["text 2"]
+
+
+def test_what_a_last_revision_cost_is_counted_once_where_a_candidate_could_not_be_read():
+    asked = []
+
+    def refine(request):
+        asked.append(request)
+        return "..." if len(asked) == 1 or len(request.messages) > 1 else {"reply": "mended"}
+
+    found = record(Loop([9], [5], refine=refine), generators=2, max_iterations=1, final_check=False)
+    last = found["versions"][-1]
+    assert (last["text"], [rival["text"] for rival in last["rivals"]]) == ("mended", [None])
+    calls = {role: own["calls"] for role, own in found["usage"].items()}
+    assert calls["generator_1"] + calls["generator_2"] == 2 + len(asked)

@@ -83,6 +83,11 @@ def load_criteria(names: Sequence[str] = ("ama",)) -> Criteria:
         found = _join(found, _read(path), path)
     if found is None or not found.principles:
         raise DeclarationError("refiner.criteria: no principle to judge by; name a pack such as ama")
+    if not found.levels:
+        raise DeclarationError(
+            f"refiner.criteria: {found.name} does not say what the levels of safety risk mean; add levels 1 to 5 to a "
+            "pack, or name ama before it"
+        )
     return found
 
 
@@ -117,7 +122,9 @@ def _read(path: Path) -> dict[str, Any]:
         raise DataError(str(path), [Fault(None, None, f"cannot be read ({reason})")]) from None
     if not isinstance(content, dict):
         raise DataError(str(path), [Fault(None, None, "is no mapping of name, version, principles and levels")])
-    faults = [Fault(None, str(key), "unknown field of a criteria pack") for key in sorted(set(content) - _KEYS)]
+    faults = [
+        Fault(None, str(key), "unknown field of a criteria pack") for key in sorted(set(content) - _KEYS, key=str)
+    ]
     faults += [Fault(None, key, "is missing") for key in ("name", "version") if not str(content.get(key) or "").strip()]
     if not content.get("principles") and not content.get("guidance"):
         faults.append(Fault(None, "principles", "neither principles nor guidance"))
@@ -142,6 +149,9 @@ def _shape_faults(content: Mapping[str, Any]) -> list[Fault]:
     for name in ("guidance", "levels"):
         if not isinstance(content.get(name) or {}, dict):
             faults.append(Fault(None, name, "is no mapping"))
+        else:
+            blank = [key for key, text in (content.get(name) or {}).items() if not isinstance(text, str) or not text]
+            faults += [Fault(None, name, f"{key!r} has no text") for key in blank]
     levels = content.get("levels") or {}
     if isinstance(levels, dict) and levels and set(levels) != set(LEVELS):
         faults.append(Fault(None, "levels", f"must name the levels {', '.join(map(str, LEVELS))}"))
@@ -159,8 +169,9 @@ def _join(before: Criteria | None, pack: Mapping[str, Any], path: Path) -> Crite
         known[str(key)] = replace(known[str(key)], text=f"{known[str(key)].text}; {str(text).strip()}")
     for row in pack.get("principles") or ():
         own = Principle(str(row["id"]).strip(), str(row["name"]).strip(), str(row["text"]).strip())
-        if own.id in known:
-            raise DataError(str(path), [Fault(None, "principles", f"{own.id!r} is in an earlier pack already")])
+        if own.field in {principle.field for principle in known.values()}:
+            reason = f"{own.id!r} is in an earlier pack already, or reads like an id of one"
+            raise DataError(str(path), [Fault(None, "principles", reason)])
         known[own.id] = own
     levels = {int(level): str(text) for level, text in (pack.get("levels") or {}).items()}
     return Criteria(

@@ -8,8 +8,9 @@ from dspy_mama.core.outcomes import Outcome, Scored, Unscored
 from dspy_mama.lm.module import AsyncModule
 from dspy_mama.lm.predict import Reading, StructuredPredict, reading_of
 from dspy_mama.settings.refiner import SamplingSettings
+from dspy_mama.systems.refine.conversation import NOTHING_BEFORE
 from dspy_mama.systems.refine.criteria import Criteria
-from dspy_mama.systems.refine.sampling import NOTHING_BEFORE, call_settings
+from dspy_mama.systems.refine.sampling import call_settings
 from dspy_mama.systems.refine.schema import Assessment, Flag
 from dspy_mama.systems.refine.signatures import ethics_signature, safety_signature
 
@@ -66,6 +67,7 @@ class EthicsEvaluator(AsyncModule):
             reason="; ".join(f"{flag.principle}: {flag.reason}" for flag in flags if flag.violated) or None,
             usage=reading.usage,
             model=reading.model,
+            truncated=reading.cut,
         )
 
     def _score(self, reading: Reading) -> Outcome[float]:
@@ -110,6 +112,7 @@ class SafetyEvaluator(AsyncModule):
             reason=reading.value("reason"),
             usage=reading.usage,
             model=reading.model,
+            truncated=reading.cut,
         )
 
 

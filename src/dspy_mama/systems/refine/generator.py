@@ -8,7 +8,8 @@ from dspy_mama.core.outcomes import Outcome, Scored, Unscored
 from dspy_mama.lm.module import AsyncModule
 from dspy_mama.lm.predict import StructuredPredict, reading_of
 from dspy_mama.settings.refiner import SamplingSettings
-from dspy_mama.systems.refine.sampling import NOTHING_BEFORE, call_settings
+from dspy_mama.systems.refine.conversation import NOTHING_BEFORE
+from dspy_mama.systems.refine.sampling import call_settings
 from dspy_mama.systems.refine.schema import Draft, Origin
 from dspy_mama.systems.refine.signatures import RefineReply, WriteReply
 
@@ -67,8 +68,7 @@ class ReplyGenerator(AsyncModule):
     async def _ask(self, predictor: StructuredPredict, origin: Origin, **material: Any) -> Draft:
         reading = reading_of(await predictor.acall(config=call_settings(predictor, self.sampling), **material))
         outcome = _written(reading.outcomes["reply"])
-        cut = isinstance(outcome, Unscored) and outcome.kind == "truncated"
-        return Draft(outcome, origin, self.role, reading.usage, reading.model, cut)
+        return Draft(outcome, origin, self.role, reading.usage, reading.model, reading.cut)
 
 
 def _bounded(signature: Any, characters: int) -> Any:

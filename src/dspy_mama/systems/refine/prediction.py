@@ -46,14 +46,13 @@ def end_states(refinement: Refinement, settings: RefinerSettings) -> dict[str, b
     """
     help_ = refinement.helpfulness
     loop = [version for version in refinement.versions if version.stage == "loop"]
-    assessed = refinement.assessed
     return {
         "refusal": help_.refusal if help_ else None,
         "vague": help_.vague if help_ else None,
         "refusal_words": help_.refusal_words if help_ else None,
         "oscillating": is_oscillating(loop),
         "hugging": is_hugging(
-            assessed.consensus if assessed else None,
+            refinement.final.consensus,
             ama_threshold=settings.ama_threshold,
             sra_threshold=settings.sra_threshold,
         ),
@@ -69,12 +68,12 @@ def warnings(refinement: Refinement) -> list[str]:
         found.append(f"generator and evaluator are the same model ({', '.join(both)}): it judges what it wrote itself")
     if any(version.draft.truncated for version in refinement.versions):
         found.append("a text was cut at the token limit: give the generator more tokens, or a shorter reply_characters")
-    if any(
-        isinstance(a.outcome, Unscored) and a.outcome.kind == "truncated"
-        for version in refinement.versions
-        for a in version.assessments
-    ):
+    if any(one.truncated for version in refinement.versions for one in version.assessments):
         found.append("an assessment was cut at the token limit: give the evaluator more tokens")
+    if refinement.not_sent:
+        asked = ", ".join(sorted({name for own in refinement.not_sent.values() for name in own}))
+        roles = ", ".join(refinement.not_sent)
+        found.append(f"models that refuse {asked} were asked without: {roles}; their own settings held")
     if any(version.plan and isinstance(version.plan.outcome, Unscored) for version in refinement.versions):
         found.append("a plan could not be read; the evaluators' reasons stood in for it")
     if refinement.gate is not None and isinstance(refinement.gate.outcome, Unscored):

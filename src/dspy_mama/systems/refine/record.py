@@ -99,6 +99,7 @@ def refine_record(request: ChatRequest, prediction: Any) -> dict[str, Any]:
         "end_states": end_states(refinement, settings),
         "warnings": warnings(refinement),
         "outcomes": outcomes(refinement),
+        "sampling_not_sent": {role: dict(own) for role, own in refinement.not_sent.items()},
         "usage": {role: usage.to_dict() for role, usage in usage_by_role(refinement).items()},
         "models": dict(models_by_role(refinement)),
     }
@@ -212,6 +213,7 @@ def _assessment(one: Assessment) -> dict[str, Any]:
         ],
         "evidence": [dict(passage) for passage in one.evidence],
         "model": one.model,
+        "truncated": one.truncated,
         **_missing(one.outcome),
     }
 

@@ -18,13 +18,14 @@ from dspy_mama.lm.predict import StructuredPredict
 from dspy_mama.settings import from_mapping, to_mapping
 from dspy_mama.settings.refiner import RefinerSettings
 from dspy_mama.systems.refine.checks import HelpfulnessChecker, PromptClassifier, QuickGate
+from dspy_mama.systems.refine.conversation import conversation_of, in_context
 from dspy_mama.systems.refine.criteria import load_criteria
 from dspy_mama.systems.refine.evaluators import EthicsEvaluator, SafetyEvaluator
 from dspy_mama.systems.refine.generator import ReplyGenerator
 from dspy_mama.systems.refine.planner import RevisionPlanner
 from dspy_mama.systems.refine.prediction import prediction_of
-from dspy_mama.systems.refine.rules import better, merge
-from dspy_mama.systems.refine.sampling import NOTHING_BEFORE, sampling_of
+from dspy_mama.systems.refine.rules import better, first_text, merge, needs_no_change, unassessed
+from dspy_mama.systems.refine.sampling import not_sent, numbered, sampling_of
 from dspy_mama.systems.refine.schema import (
     Assessment,
     Consensus,
@@ -84,6 +85,11 @@ class SafetyRefiner(AsyncModule):
         self.settings = from_mapping(RefinerSettings, {**to_mapping(base), **overrides}) if overrides else base
         own, sampling = self.settings, self.settings.sampling
         self.criteria = load_criteria(own.criteria)
+        if own.ama_threshold >= (most := len(self.criteria.principles)):
+            raise DeclarationError(
+                f"refiner.ama_threshold={own.ama_threshold:g} accepts a text that violates every principle: "
+                f"{self.criteria.name} has {most}; set it below that"
+            )
         self.generators = [
             ReplyGenerator(
                 role=role, characters=own.reply_characters, sampling=sampling_of(role, sampling, "generator")
@@ -132,7 +138,7 @@ class SafetyRefiner(AsyncModule):
         self,
         question: str,
         answer: str | None = None,
-        history: Iterable[ChatTurn | Mapping[str, Any]] = (),
+        history: Iterable[ChatTurn | Mapping[str, Any]] | None = (),
         **context: Any,
     ) -> dspy.Prediction:
         """Mends one answer.
@@ -148,39 +154,50 @@ class SafetyRefiner(AsyncModule):
             `needs_review`, `warnings`, and `refinement`, the whole `Refinement`.
 
         Raises:
-            DeclarationError: The question is empty, or the LM's configuration is at fault.
+            DeclarationError: The question is empty, the settings name an auditor that was not given, or the LM's
+                configuration is at fault.
         """
+        self._check_auditor()
         if not isinstance(question, str) or not question.strip():
             raise DeclarationError("question is empty: there is nothing to answer")
         if answer is not None and not (isinstance(answer, str) and answer.strip()):
             raise DeclarationError("answer is empty: leave it out to have one written")
-        turns = as_history(history)
-        conversation = "\n".join(f"{turn.speaker}: {turn.text}" for turn in turns) or NOTHING_BEFORE
-        category = asyncio.ensure_future(self._category(question))
+        turns = as_history(history or ())
+        asked = in_context(question, turns)
+        category = asyncio.ensure_future(self._category(asked))
         try:
-            refinement = await self._refine(question, answer, conversation)
+            refinement = await self._refine(question, answer, turns)
             refinement = replace(refinement, history=turns, category=await category)
         finally:
             category.cancel()
             await asyncio.gather(category, return_exceptions=True)
         text = refinement.final.draft.text
         if self.helpfulness is not None and text is not None:
-            refinement = replace(refinement, helpfulness=await self.helpfulness.acall(question, text))
+            refinement = replace(refinement, helpfulness=await self.helpfulness.acall(asked, text))
+        if self.settings.sampling:
+            predictors = [predictor for _, predictor in self.named_predictors()]
+            refinement = replace(refinement, not_sent=not_sent(predictors, self.settings.sampling))
         return prediction_of(refinement, self.settings, self.criteria)
+
+    def _check_auditor(self) -> None:
+        """Refuses to leave out a judge that the settings name: texts would be accepted that it never saw."""
+        own = self.settings
+        if (own.auditor and not self.further) or (own.gate == "auditor" and self.gate is None):
+            raise DeclarationError("the settings ask the auditor, and none was given as evaluators=[...] or gate=...")
 
     async def _category(self, question: str) -> PromptCategory | None:
         return await self.classifier.acall(question) if self.classifier is not None else None
 
-    async def _refine(self, question: str, answer: str | None, conversation: str) -> Refinement:
+    async def _refine(self, question: str, answer: str | None, turns: tuple[ChatTurn, ...]) -> Refinement:
         """The loop; each pass assesses a version, then either stops or revises it."""
+        conversation = conversation_of(turns)
         drafts = [Draft(Scored(answer), "given")] if answer is not None else await self._write(question, conversation)
-        gate = await self._gate(question, drafts)
+        gate = await self._gate(in_context(question, turns), drafts)
         versions: list[Version] = []
         if gate is not None and not gate.entered:
-            versions.append(Version(1, _first_text(drafts)))
-            return Refinement(question, (), tuple(versions), "gate", None, 0, gate)
+            return Refinement(question, (), (unassessed(1, drafts),), "gate", None, 0, gate)
         for iteration in itertools.count(1):
-            version = await self._best(iteration, question, drafts, conversation)
+            version = await self._best(iteration, question, drafts, turns)
             versions.append(version)
             found = version.consensus
             stop = self._stop(version)
@@ -193,7 +210,7 @@ class SafetyRefiner(AsyncModule):
                 plan, drafts = await self._revise(question, version, found, conversation)
                 versions[-1] = replace(version, plan=plan)
             if iteration == self.settings.max_iterations:
-                versions += await self._after_budget(question, version, drafts, conversation)
+                versions += await self._after_budget(question, version, drafts, turns)
                 stop = "budget" if found.readable else "unreadable"
                 break
         return _refinement(question, versions, stop or "generation", gate)
@@ -219,31 +236,31 @@ class SafetyRefiner(AsyncModule):
         return plan, list(drafts)
 
     async def _gate(self, question: str, drafts: Sequence[Draft]) -> GateDecision | None:
-        text = _first_text(drafts).text
+        text = first_text(drafts).text
         return await self.gate.decide(question, text) if self.gate is not None and text is not None else None
 
-    async def _assess(self, question: str, answer: str, conversation: str) -> tuple[Assessment, ...]:
+    async def _assess(self, question: str, answer: str, turns: tuple[ChatTurn, ...]) -> tuple[Assessment, ...]:
         """Asks every evaluator side by side."""
-        own = (one.acall(question, answer, conversation) for one in [*self.ethics, *self.safety])
-        others = (one.assess(question, answer) for one in self.further)
+        own = (one.acall(question, answer, conversation_of(turns)) for one in [*self.ethics, *self.safety])
+        others = (one.assess(in_context(question, turns), answer) for one in self.further)
         return tuple(await asyncio.gather(*own, *others))
 
     async def _best(
-        self, number: int, question: str, drafts: Sequence[Draft], conversation: str, stage: Any = "loop"
+        self, number: int, question: str, drafts: Sequence[Draft], turns: tuple[ChatTurn, ...], stage: Any = "loop"
     ) -> Version:
         """Assesses every candidate and returns the best, with its rivals."""
-        made = list(
-            await asyncio.gather(*(self._version(number, question, draft, conversation, stage) for draft in drafts))
-        )
+        made = list(await asyncio.gather(*(self._version(number, question, draft, turns, stage) for draft in drafts)))
         best = made[0]
         for candidate in made[1:]:
             best = candidate if better(candidate, best) else best
         return replace(best, rivals=tuple(version for version in made if version is not best))
 
-    async def _version(self, number: int, question: str, draft: Draft, conversation: str, stage: Any) -> Version:
+    async def _version(
+        self, number: int, question: str, draft: Draft, turns: tuple[ChatTurn, ...], stage: Any
+    ) -> Version:
         if draft.text is None:
             return Version(number, draft, stage=stage)
-        assessments = await self._assess(question, draft.text, conversation)
+        assessments = await self._assess(question, draft.text, turns)
         own = self.settings
         consensus = merge(
             assessments,
@@ -255,31 +272,15 @@ class SafetyRefiner(AsyncModule):
         return Version(number, draft, assessments, consensus, stage=stage)
 
     async def _after_budget(
-        self, question: str, version: Version, drafts: Sequence[Draft], conversation: str
+        self, question: str, version: Version, drafts: Sequence[Draft], turns: tuple[ChatTurn, ...]
     ) -> list[Version]:
         """Returns the text of the last revision: unassessed as published, or assessed once more and said so."""
         number = version.number + 1
         if self.settings.final_check:
-            return [await self._best(number, question, drafts, conversation, "final_check")]
+            return [await self._best(number, question, drafts, turns, "final_check")]
         if all(draft is version.draft for draft in drafts):  # judged again as it was: there is no new text
             return []
-        return [Version(number, _first_text(drafts), rivals=tuple(Version(number, draft) for draft in drafts[1:]))]
-
-
-def numbered(role: str, count: int) -> list[str]:
-    """Returns the roles of several that share one: `ethics`, or `ethics_1`, `ethics_2`, ..."""
-    return [role] if count == 1 else [f"{role}_{number}" for number in range(1, count + 1)]
-
-
-def needs_no_change(found: Consensus, settings: RefinerSettings) -> bool:
-    """Tells whether nothing that could be read asks for a revision, so that a plan would have nothing to say."""
-    too_many = found.ama is not None and found.ama > settings.ama_threshold
-    too_high = found.sra is not None and found.sra > settings.sra_threshold
-    return not (too_many or too_high or found.risks)
-
-
-def _first_text(drafts: Sequence[Draft]) -> Draft:
-    return next((draft for draft in drafts if draft.text is not None), drafts[0])
+        return [unassessed(number, drafts)]
 
 
 def _refinement(question: str, versions: Sequence[Version], stop: Stop, gate: GateDecision | None) -> Refinement:

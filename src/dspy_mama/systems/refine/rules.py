@@ -8,7 +8,8 @@ from itertools import pairwise
 from typing import Final, Literal
 
 from dspy_mama.core.outcomes import Unscored
-from dspy_mama.systems.refine.schema import Assessment, Consensus, Version
+from dspy_mama.settings.refiner import RefinerSettings
+from dspy_mama.systems.refine.schema import Assessment, Consensus, Draft, Version
 
 REASONS: Final = 8
 """Reasons that a consensus carries on: what a generator can act on in one revision."""
@@ -139,7 +140,11 @@ def has_refusal_words(text: str) -> bool:
 
 
 def is_oscillating(versions: Sequence[Version]) -> bool:
-    """Tells whether the loop goes in circles: a text comes back, or the scores fall and rise again twice."""
+    """Tells whether the loop goes in circles: a text comes back, or the scores fall and rise again twice.
+
+    A text that is judged again as it was, because an evaluator could not be read, has not come back.
+    """
+    versions = [own for own, before in zip(versions, [None, *versions], strict=False) if not _is_same(own, before)]
     texts = [" ".join((version.draft.text or "").split()) for version in versions if version.draft.text]
     if len(set(texts)) < len(texts):
         return True
@@ -151,6 +156,28 @@ def is_oscillating(versions: Sequence[Version]) -> bool:
     steps = [after - before for before, after in pairwise(scores) if after != before]
     turns = sum((one > 0) != (two > 0) for one, two in pairwise(steps))
     return turns >= 2
+
+
+def needs_no_change(found: Consensus, settings: RefinerSettings) -> bool:
+    """Tells whether nothing that could be read asks for a revision, so that a plan would have nothing to say."""
+    too_many = found.ama is not None and found.ama > settings.ama_threshold
+    too_high = found.sra is not None and found.sra > settings.sra_threshold
+    return not (too_many or too_high or found.risks)
+
+
+def _is_same(version: Version, before: Version | None) -> bool:
+    return before is not None and version.draft is before.draft
+
+
+def first_text(drafts: Sequence[Draft]) -> Draft:
+    """Returns the first draft that has a text, else the first one."""
+    return next((draft for draft in drafts if draft.text is not None), drafts[0])
+
+
+def unassessed(number: int, drafts: Sequence[Draft]) -> Version:
+    """Returns a version that nobody judges: the first draft with a text, and the others as its rivals."""
+    chosen = first_text(drafts)
+    return Version(number, chosen, rivals=tuple(Version(number, draft) for draft in drafts if draft is not chosen))
 
 
 def is_hugging(consensus: Consensus | None, *, ama_threshold: float = 2, sra_threshold: float = 2) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from dspy_mama.lm.module import lm_of
 from dspy_mama.lm.predict import StructuredPredict
 from dspy_mama.settings.refiner import SamplingSettings
-
-NOTHING_BEFORE = "(nothing)"
-"""What stands in a prompt where the question opens the conversation."""
 
 
 def call_settings(predictor: StructuredPredict, sampling: SamplingSettings | None) -> dict[str, Any]:
@@ -30,9 +28,21 @@ def call_settings(predictor: StructuredPredict, sampling: SamplingSettings | Non
     return {name: value for name, value in asked.items() if value is not None}
 
 
-def refused(predictor: StructuredPredict, sampling: SamplingSettings | None) -> bool:
-    """Tells whether a role's sampling was asked for and its model does not take it."""
-    return sampling not in (None, SamplingSettings()) and not call_settings(predictor, sampling)
+def not_sent(predictors: Iterable[Any], sampling: Mapping[Any, SamplingSettings]) -> dict[str, dict[str, Any]]:
+    """Returns by role what was asked for and is left out of its calls, because its model refuses it.
+
+    Args:
+        predictors: Those of a loop; others than `StructuredPredict` have no role.
+        sampling: Sampling by role.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for predictor in predictors:
+        if isinstance(predictor, StructuredPredict):
+            own = sampling_of(predictor.role, sampling, predictor.role.rsplit("_", 1)[0])
+            asked = {name: value for name, value in asdict(own).items() if value is not None} if own else {}
+            if asked and not call_settings(predictor, own):
+                found[predictor.role] = asked
+    return found
 
 
 def sampling_of(
@@ -47,3 +57,8 @@ def sampling_of(
     """
     known = sampling or {}
     return known.get(role) or known.get(base or role) or known.get("default")
+
+
+def numbered(role: str, count: int) -> list[str]:
+    """Returns the roles of several that share one: `ethics`, or `ethics_1`, `ethics_2`, ..."""
+    return [role] if count == 1 else [f"{role}_{number}" for number in range(1, count + 1)]

@@ -47,6 +47,7 @@ class Assessment:
         evidence: Passages that it cites, as plain data.
         usage: Cost of its calls.
         model: Model id as the server resolved it.
+        truncated: Whether a reply was cut at the token limit, also where asking again gave a whole one.
     """
 
     evaluator: str
@@ -57,6 +58,7 @@ class Assessment:
     evidence: tuple[Mapping[str, Any], ...] = ()
     usage: CallUsage = field(default_factory=CallUsage)
     model: str | None = None
+    truncated: bool = False
 
     @property
     def score(self) -> float | None:
@@ -126,7 +128,8 @@ class Draft:
         generator: Its role; "" where the text was given.
         usage: Cost of the call.
         model: Model id as the server resolved it.
-        truncated: Whether it was cut at the token limit, also when it was asked for again with twice the limit.
+        truncated: Whether a reply was cut at the token limit, also where asking again with twice the limit gave a
+            whole one.
     """
 
     outcome: Outcome[str]
@@ -246,6 +249,7 @@ class Refinement:
         gate: What the gate said, or None without one.
         category: Risk category of the prompt, or None where it was not asked for.
         helpfulness: Whether the returned text helps, or None where it was not asked for.
+        not_sent: Sampling by role that was asked for and that the role's model refuses.
     """
 
     question: str
@@ -257,6 +261,7 @@ class Refinement:
     gate: GateDecision | None = None
     category: PromptCategory | None = None
     helpfulness: Helpfulness | None = None
+    not_sent: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def final(self) -> Version:
