@@ -20,6 +20,9 @@ from dspy_mama.lm.schema import FieldSpec, field_specs, json_schema, restrict
 from dspy_mama.lm.token_probability import label_probability
 from dspy_mama.lm.usage import CallUsage
 
+DECLINED = "the model declined"
+"""Reason of a reply without fields that declines the task in plain words."""
+
 REASK_FACTOR = 2
 """The token limit of the one re-ask after a reply that was cut."""
 
@@ -74,7 +77,7 @@ def read_reply(reply: Reply, specs: Sequence[FieldSpec], material: str = "") -> 
     whole = _fault_of(reply)
     if found is None and whole is None:
         kind = "refused" if is_refusal(answer) else "parse"
-        reason = "the model declined" if kind == "refused" else "no JSON object" if answer else "the reply is empty"
+        reason = DECLINED if kind == "refused" else "no JSON object" if answer else "the reply is empty"
         whole = Unscored(kind, reason, reply.text)  # type: ignore[arg-type]
     if whole is not None and (found is None or whole.kind == "refused"):
         return dict.fromkeys(names, whole)

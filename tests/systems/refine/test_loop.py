@@ -245,6 +245,18 @@ def test_a_turn_cannot_pass_for_another_one():
     assert "    chatbot: You may take ten." in shown
 
 
+def test_a_generator_that_declines_in_plain_words_has_answered():
+    loop = Loop([0], [1], generate="I'm sorry, I cannot help with that. Please call a physician.")
+    result = loop.run()
+    assert loop.order() == ["generate", *JUDGED]
+    assert (result.answer, result.accepted) == ("I'm sorry, I cannot help with that. Please call a physician.", True)
+
+
+def test_a_broken_form_that_begins_like_a_refusal_is_no_answer():
+    loop = Loop([0], [1], generate='{"reply": "I\'m sorry, I cannot')
+    assert (loop.run().answer, loop.run().stopped) == (None, "generation")
+
+
 def test_a_cut_that_was_mended_by_asking_again_is_told():
     def once_cut(text):
         asked = []

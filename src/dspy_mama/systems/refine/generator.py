@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dspy_mama.core.outcomes import Outcome, Scored, Unscored
+from dspy_mama.core.reading import strip_reasoning
 from dspy_mama.lm.module import AsyncModule
-from dspy_mama.lm.predict import StructuredPredict, reading_of
+from dspy_mama.lm.predict import DECLINED, StructuredPredict, reading_of
 from dspy_mama.settings.refiner import SamplingSettings
 from dspy_mama.systems.refine.conversation import NOTHING_BEFORE
 from dspy_mama.systems.refine.sampling import call_settings
@@ -76,7 +77,10 @@ def _bounded(signature: Any, characters: int) -> Any:
 
 
 def _written(outcome: Outcome[str]) -> Outcome[str]:
-    """An empty answer is no answer."""
+    """An empty answer is no answer; one that declines in plain words, without the form that was asked for, is one."""
+    if isinstance(outcome, Unscored) and outcome.reason == DECLINED:
+        said, _ = strip_reasoning(outcome.raw or "")
+        return Scored(said) if said and "{" not in said else outcome
     if isinstance(outcome, Scored) and not outcome.value.strip():
         return Unscored("parse", "field 'reply': the answer is empty", "")
     return outcome
