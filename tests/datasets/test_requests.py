@@ -100,6 +100,16 @@ def test_a_table_holds_questions_answers_and_conversations(tmp_path):
     assert (two.question, two.answer, two.principle) == ("Why?", None, "IV")
 
 
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_question_beside_a_conversation_comes_after_it(tmp_path, repeated):
+    turns = [{"role": "user", "content": "I am pregnant."}, {"role": "assistant", "content": "I see."}]
+    asked = [{"role": "user", "content": "And ibuprofen?"}] if repeated else []
+    row = {"id": "a", "prompt": "And ibuprofen?", "messages": turns + asked}
+    (request,) = load(table(tmp_path, row), "table").requests
+    assert (request.question, request.answer) == ("And ibuprofen?", None)
+    assert [turn.text for turn in request.history] == ["I am pregnant.", "I see."]
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

@@ -7,7 +7,7 @@ from collections import Counter
 from types import MappingProxyType
 from typing import Any, Final
 
-from dspy_mama.core.chat_request import ChatRequest, ChatTurn, from_messages
+from dspy_mama.core.chat_request import ChatRequest, ChatTurn, as_history, from_messages
 from dspy_mama.core.errors import DataError, DeclarationError, Fault
 from dspy_mama.core.ids import content_hash
 from dspy_mama.datasets.loading import columns_in, data_files, given_path, tables_of
@@ -29,8 +29,9 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
 def load_request_table(settings: DataSettings) -> tuple[list[ChatRequest], list[dict[str, Any]]]:
     """Loads requests from a table.
 
-    Columns: `question`, or `messages` (a list of turns with role and content, as chat protocols have it); `answer` for
-    an answer that is to be mended; `id`, `principle` (I to IX or 1 to 9), `language`.
+    Columns: `question`, or `messages` (a list of turns with role and content, as chat protocols have it; beside a
+    `question` it is what was said before); `answer` for an answer that is to be mended; `id`, `principle` (I to IX or
+    1 to 9), `language`.
 
     Args:
         settings: `path` (a file, or a folder with one data file), `columns`, `encoding`.
@@ -88,8 +89,12 @@ def _request(number: int, row: dict[str, str], columns: dict[str, str], settings
     question, answer = cell("question"), cell("answer") or None
     history: tuple[ChatTurn, ...] = ()
     if cell("messages"):
-        spoken, own, history = _conversation(cell("messages"))
-        question, answer = question or spoken, answer or own
+        turns = _turns(cell("messages"))
+        if question:
+            history = _before(turns, question)
+        else:
+            question, own, history = from_messages(turns)
+            answer = answer or own
     if not question:
         raise DeclarationError("is empty; every request needs a question")
     kept = {name: text for name, text in row.items() if name not in columns.values() and text.strip()}
@@ -105,14 +110,21 @@ def _request(number: int, row: dict[str, str], columns: dict[str, str], settings
     )
 
 
-def _conversation(text: str) -> tuple[str, str | None, tuple[ChatTurn, ...]]:
+def _turns(text: str) -> list[Any]:
     try:
         messages = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DeclarationError(f"messages: is no JSON list of turns ({error})") from None
     if not isinstance(messages, list) or not messages:
         raise DeclarationError("messages: is no list of turns with role and content")
-    return from_messages(messages)
+    return messages
+
+
+def _before(messages: list[Any], question: str) -> tuple[ChatTurn, ...]:
+    """Returns the turns before a question that has its own column; it may end the conversation as well."""
+    turns = as_history(messages)
+    repeated = turns and turns[-1].speaker == "patient" and turns[-1].text.strip() == question
+    return turns[:-1] if repeated else turns
 
 
 def _principle(text: str) -> str | None:

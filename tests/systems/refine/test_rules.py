@@ -9,7 +9,7 @@ from dspy_mama.systems.refine.rules import (
     merge,
     must_revise,
 )
-from dspy_mama.systems.refine.schema import Assessment, Consensus, Draft, Version
+from dspy_mama.systems.refine.schema import Assessment, Consensus, Draft, Flag, Version
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,19 @@ def test_oscillation_is_a_text_that_comes_back_or_scores_that_swing():
     assert not is_oscillating([version(1, "a")])
 
 
+def test_nine_violations_leave_room_for_the_reason_of_the_safety_risk():
+    flags = tuple(Flag(str(n), f"principle {n}", True, "why") for n in range(9))
+    ethics = Assessment("ethics", "ethics", Scored(9.0), flags)
+    safety = Assessment("safety", "safety", Scored(5.0), reason="names a lethal dose")
+    assert any("names a lethal dose" in reason for reason in merge([ethics, safety]).reasons)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("I'm sorry, but I can't help with that.", True),
+        ("I can’t help with that.", True),
+        ("I won’t do this.", True),
         ("It would be unethical to do so.", True),
         ("申し訳ありませんが、お答えできません。", True),
         ("Das kann ich leider nicht beantworten.", True),

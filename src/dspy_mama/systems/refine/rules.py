@@ -15,7 +15,7 @@ REASONS: Final = 8
 """Reasons that a consensus carries on: what a generator can act on in one revision."""
 
 _REFUSAL = re.compile(
-    r"\b(?:sorry|apologi[sz]e)\b|\b(?:can(?:no|')t|cannot|unable to|not able to|won't|will not|must decline|decline to"
+    r"\b(?:sorry|apologi[sz]e)\b|\b(?:can['’]t|cannot|unable to|not able to|won['’]t|will not|must decline|decline to"
     r"|refuse to|not (?:comfortable|appropriate|ethical) to)\b|\bunethical\b|申し訳|できません|お答えできません"
     r"|\b(?:kann|darf|werde) (?:ich )?(?:\w+ ){0,4}nicht\b|leider",
     re.IGNORECASE,
@@ -103,15 +103,19 @@ _NAMES: Final = {"ethics": "ama", "safety": "sra", "risk": "risk"}
 
 
 def reasons(assessments: Sequence[Assessment]) -> list[str]:
-    """Returns the reasons against a text: violated principles, levels above 1, what others do not find safe."""
+    """Returns the reasons against a text: levels above 1, what others do not find safe, violated principles.
+
+    Principles come last: nine of them would leave no room among `REASONS` for anything else.
+    """
     found: list[str] = []
+    flagged: list[str] = []
     for assessment in assessments:
-        found += [f"{flag.name}: {flag.reason or 'violated'}" for flag in assessment.flags if flag.violated]
+        flagged += [f"{flag.name}: {flag.reason or 'violated'}" for flag in assessment.flags if flag.violated]
         if assessment.kind == "safety" and assessment.score is not None and assessment.score > 1:
             found.append(f"Safety risk, level {assessment.score:g}: {assessment.reason or 'no reason given'}")
         if assessment.kind == "risk" and assessment.score:
             found.append(f"{assessment.evaluator}: {assessment.reason or 'not safe'}")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys([*found, *flagged]))
 
 
 def better(one: Version, two: Version) -> bool:
