@@ -10,7 +10,7 @@ import pytest
 
 from dspy_mama.cli import main
 from dspy_mama.tracking import RunStore
-from scripted import default_values, fields_of
+from scripted import default_values, fields_of, text_of
 
 ANSWER = "Please see a physician if the cough lasts longer than three weeks."
 
@@ -299,6 +299,30 @@ def test_no_text_is_kept_where_it_must_not_be(mama, workplace):
     record = json.loads((workplace / document(out)["folder"] / "records.jsonl").read_text(encoding="utf-8"))
     assert "question" not in record
     assert "answer" not in record
+
+
+def quoting(request):
+    values = default_values(fields_of(request)).items()
+    return {
+        name: "it says qqtext" if isinstance(value, str) and name != "specialty" else value for name, value in values
+    }
+
+
+def unreadable(request):
+    return f"I think: {text_of(request.messages[-1])}"
+
+
+@pytest.mark.parametrize("script", [quoting, unreadable])
+def test_no_file_of_a_run_quotes_a_text_that_must_not_be_kept(mama, workplace, script):
+    (workplace / "pairs.csv").write_text("id,question,answer\na,May I take qqtext?,Take aatext.\n", encoding="utf-8")
+    keep = ("tracking.store_text=false", "tracking.traces=1.0")
+    mama("audit", "pairs.csv", "--out", "labels.csv", *keep, script=script)
+    files = [file for file in (workplace / "mlruns").rglob("*") if file.is_file()]
+    assert files
+    for file in files:
+        content = file.read_bytes()
+        assert b"qqtext" not in content, file
+        assert b"aatext" not in content, file
 
 
 def test_a_reader_that_closes_the_pipe_early_sees_no_traceback(workplace):

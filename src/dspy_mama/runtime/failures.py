@@ -7,11 +7,15 @@ from typing import Any, Final
 
 from dspy_mama.core.cases import DOMAINS, Phase, QAPair
 from dspy_mama.core.errors import DeclarationError, MamaError
+from dspy_mama.core.record_texts import without_words
 from dspy_mama.runtime.keys import pair_key
 from dspy_mama.tracking import scrub_text
 
 TEXTS: Final = ("question", "answer", "notes")
 """Fields that a record has only where texts are stored."""
+
+_WORDS: Final = ("reason", "findings", "raw")
+"""Fields of a verdict that hold words of the LM."""
 
 _REASON_LIMIT: Final = 500
 
@@ -57,19 +61,24 @@ def identity(pair: QAPair, repeat: int, store_text: bool) -> dict[str, Any]:
 
 
 def without_texts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a record without question, answer and notes, also where evidence was searched with them.
+    """Returns a record without question, answer and notes, and without the LM's words, which may quote them.
 
-    A blank query still tells that there was a search.
+    Labels, probabilities and citations stay; a blank query still tells that there was a search.
     """
     kept = {name: value for name, value in record.items() if name not in TEXTS}
-    phases = kept.get("phases") or {}
-    if "verification" in phases:
-        checks = {
-            domain: {**check, "query": ""} if check.get("query") is not None else check
-            for domain, check in phases["verification"].items()
+    if kept.get("routing"):
+        kept["routing"] = without_words(kept["routing"], ("definition", "source"))
+    if "phases" in kept:
+        kept["phases"] = {
+            phase: {domain: _bare(verdict) for domain, verdict in verdicts.items()}
+            for phase, verdicts in kept["phases"].items()
         }
-        kept["phases"] = {**phases, "verification": checks}
     return kept
+
+
+def _bare(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    bare = without_words(verdict, _WORDS)
+    return {**bare, "query": ""} if verdict.get("query") is not None else bare
 
 
 def failure_record(

@@ -68,7 +68,8 @@ class TrackingSettings:
         uri: MLflow store; None = sqlite under `root`.
         root: Folder of runs, artifacts and the sqlite store.
         experiment: MLflow experiment; `{data}` stands for the data set's name.
-        store_text: Keep questions and answers in the records (the report shows them).
+        store_text: Keep texts in the records (the report shows them): questions, answers, cases, and what LMs wrote
+            about them, which may quote them.
         traces: Share of pairs traced in MLflow, 0 to 1.
     """
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from dspy_mama.core.record_texts import without_words
 from dspy_mama.lm.usage import total
 from dspy_mama.scoring.diagnosis import joined
 from dspy_mama.scoring.disease_match import match_disease
@@ -76,10 +77,10 @@ async def _grades(record: Mapping[str, Any], grader: Grader) -> dict[str, Grade]
 
 def grades_without_texts(record: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a record whose grades give no reasons: these may quote the case."""
-
-    def bare(row: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: None if name in GRADE_TEXTS else value for name, value in row.items()}
-
     grades = record.get("grades") or {}
-    rows = {u: {**bare(g), "readings": [bare(reading) for reading in g["readings"]]} for u, g in grades.items()}
+    rows = {
+        unit: without_words(grade, GRADE_TEXTS)
+        | {"readings": [without_words(reading, GRADE_TEXTS) for reading in grade["readings"]]}
+        for unit, grade in grades.items()
+    }
     return {**record, "grades": rows} if grades else dict(record)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from dspy_mama.core.ids import object_hash
 from dspy_mama.core.outcomes import Outcome, Unscored
 from dspy_mama.core.patient_case import PatientCase, Stage
+from dspy_mama.core.record_texts import without_words
 from dspy_mama.lm.usage import CallUsage
 from dspy_mama.systems.mac.accounts import diagnosis_of
 from dspy_mama.systems.mac.schema import Conclusion, Diagnosis, Selection, SpecialtyChoice, Turn, outcome_name
@@ -183,14 +184,10 @@ def failed_record(item: DiagnosisItem, error: BaseException, repeat: int = 0) ->
 
 def without_texts(record: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a record without the case's text and without free text that may quote it; diagnoses and tests stay."""
-
-    def bare(row: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: None if name in _TEXTS else value for name, value in row.items()}
-
     kept = {name: value for name, value in record.items() if name != "case"}
     return {
         **kept,
-        "turns": [bare(turn) for turn in record["turns"]],
-        "attempts": [bare(attempt) for attempt in record["attempts"]],
-        "final": bare(record["final"]),
+        "turns": [without_words(turn, _TEXTS) for turn in record["turns"]],
+        "attempts": [without_words(attempt, _TEXTS) for attempt in record["attempts"]],
+        "final": without_words(record["final"], _TEXTS),
     }

@@ -8,12 +8,15 @@ from typing import Any
 from dspy_mama.core.chat_request import ChatRequest
 from dspy_mama.core.ids import object_hash
 from dspy_mama.core.outcomes import Outcome, Scored, Unscored
+from dspy_mama.core.record_texts import without_words
 from dspy_mama.lm.usage import CallUsage, total
 from dspy_mama.systems.refine.prediction import end_states, models_by_role, usage_by_role, warnings
 from dspy_mama.systems.refine.schema import Assessment, Consensus, Refinement, Version
 
 SYSTEM = "refine"
 _KEY_LENGTH = 16
+_WORDS = ("reason", "raw")
+"""Fields of a part that hold words of the LM."""
 
 
 def request_key(request: ChatRequest, repeat: int = 0) -> str:
@@ -131,23 +134,15 @@ def without_texts(record: Mapping[str, Any]) -> dict[str, Any]:
     kept["versions"] = [_bare(version) for version in record.get("versions") or ()]
     for name in ("category", "gate", "helpfulness"):
         if isinstance(kept.get(name), Mapping):
-            kept[name] = _unquoted(kept[name])
-    return kept
-
-
-def _unquoted(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a part without its LM's words: its reason, its raw reply, and an error that repeats some of it."""
-    kept = {name: value for name, value in part.items() if name not in ("reason", "raw")}
-    if kept.get("outcome") not in ("infra", "truncated"):  # their errors tell of the way to the LM alone
-        kept["error"] = None
+            kept[name] = without_words(kept[name], _WORDS)
     return kept
 
 
 def _bare(version: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in _unquoted(version).items() if name not in ("text", "plan")}
+    kept = {name: value for name, value in without_words(version, _WORDS).items() if name not in ("text", "plan")}
     kept["assessments"] = [
         {
-            **{name: value for name, value in _unquoted(one).items() if name != "evidence"},
+            **{name: value for name, value in without_words(one, _WORDS).items() if name != "evidence"},
             "flags": [{"principle": flag["principle"], "violated": flag["violated"]} for flag in one["flags"]],
         }
         for one in version["assessments"]
