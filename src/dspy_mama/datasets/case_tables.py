@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, Final
 
-from dspy_mama.core.errors import DataError, DeclarationError, Fault
+from dspy_mama.core.errors import DataError, Fault
 from dspy_mama.core.ids import content_hash
 from dspy_mama.core.patient_case import FURTHER_SECTION, PatientCase
-from dspy_mama.datasets.loading import columns_in, data_files, given_path, tables_of
+from dspy_mama.datasets.loading import columns_in
+from dspy_mama.datasets.single_table import mapped_columns, repeated_ids, single_table
 from dspy_mama.datasets.tables import Table
 from dspy_mama.settings import DataSettings
 
@@ -48,13 +48,8 @@ def load_case_table(settings: DataSettings) -> tuple[list[PatientCase], dict[str
         DeclarationError: Nothing is at the path, or `data.columns` does not fit the file.
         DataError: The file cannot be read, or rows have faults; all of them are named.
     """
-    path = given_path(settings)
-    files = data_files(path)
-    if len(files) > 1:
-        found = ", ".join(file.name for file in files)
-        raise DeclarationError(f"data.path: {str(path)!r} is a folder of several data files ({found}); give one file")
-    table = tables_of(files, settings.encoding)[0]
-    columns = _columns(table, settings)
+    table = single_table(settings)
+    columns = mapped_columns(table, settings, _NAMES, what="cases", plain=_plain)
     sections = {} if "case" in columns else _section_columns(table)
     if "case" not in columns and not sections:
         reason = (
@@ -67,29 +62,10 @@ def load_case_table(settings: DataSettings) -> tuple[list[PatientCase], dict[str
         if not case.text("primary"):
             faults.append(Fault(number, columns.get("case"), "holds no text of the case"))
         cases.append(case)
-    counted = Counter(case.id for case in cases)
-    faults += [Fault(None, columns.get("id"), f"{i!r} occurs {n} times") for i, n in counted.items() if n > 1]
+    faults += repeated_ids((case.id for case in cases), columns.get("id"))
     if faults:
         raise DataError(table.name, faults)
     return cases, dict(table.facts)
-
-
-def _columns(table: Table, settings: DataSettings) -> dict[str, str]:
-    unknown = sorted(set(settings.columns) - set(_NAMES))
-    if unknown:
-        raise DeclarationError(
-            f"data.columns: {', '.join(unknown)} mean(s) nothing for cases; known: {', '.join(_NAMES)}"
-        )
-    absent = sorted(set(settings.columns.values()) - set(table.columns))
-    if absent:
-        raise DeclarationError(f"data.columns: no column {', '.join(absent)}; {columns_in(table)}")
-    found = {
-        field: column
-        for field, names in _NAMES.items()
-        for column in [next((c for name in names for c in table.columns if _plain(c) == name), None)]
-        if column is not None
-    }
-    return {**found, **settings.columns}
 
 
 def _section_columns(table: Table) -> dict[str, str]:

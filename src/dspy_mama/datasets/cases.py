@@ -11,7 +11,7 @@ from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.patient_case import STAGES, PatientCase
 from dspy_mama.datasets.case_tables import load_case_table
 from dspy_mama.datasets.mac import load_mac
-from dspy_mama.datasets.splits import SHARES, split_of
+from dspy_mama.datasets.selection import select
 from dspy_mama.settings import DataSettings
 
 CaseLoader = Callable[[DataSettings], tuple[list[PatientCase], dict[str, Any]]]
@@ -50,24 +50,10 @@ def load_cases(settings: DataSettings) -> LoadedCases:
             f"data={settings.name}: holds no patients' cases; those that do are {', '.join(CASE_LOADERS)}"
         )
     loaded, file_facts = CASE_LOADERS[settings.name](settings)
-    cases = _select(loaded, settings)
+    cases = select(loaded, settings)
+    if not cases:
+        raise DeclarationError(f"data: the selection leaves none of {len(loaded)} case(s)")
     return LoadedCases(cases, _facts(settings, loaded, cases, file_facts))
-
-
-def _select(cases: Sequence[PatientCase], settings: DataSettings) -> list[PatientCase]:
-    if unknown := sorted(set(settings.ids) - {case.id for case in cases}):
-        shown = ", ".join(unknown[:10])
-        raise DeclarationError(
-            f"data.ids: not in the data: {shown}; its ids are such as {', '.join(c.id for c in cases[:3])}"
-        )
-    if settings.split is not None and settings.split not in SHARES:
-        raise DeclarationError(f"data.split: {settings.split!r} is none of {', '.join(SHARES)}")
-    chosen = [case for case in cases if not settings.ids or case.id in settings.ids]
-    chosen = [case for case in chosen if settings.split is None or split_of(case.id) == settings.split]
-    chosen = chosen[: settings.limit]
-    if not chosen:
-        raise DeclarationError(f"data: the selection leaves none of {len(cases)} case(s)")
-    return chosen
 
 
 def _facts(

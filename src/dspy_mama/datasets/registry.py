@@ -18,7 +18,7 @@ from dspy_mama.datasets.kqa import load_kqa
 from dspy_mama.datasets.loading import Loaded
 from dspy_mama.datasets.mednlp_chat import load_mednlp_chat, load_sample
 from dspy_mama.datasets.rows import RowFault
-from dspy_mama.datasets.splits import SHARES, split_of
+from dspy_mama.datasets.selection import select
 from dspy_mama.datasets.tables import table_from_records
 from dspy_mama.settings import DataSettings
 
@@ -117,17 +117,7 @@ def _with_file(item: RowFault) -> Fault:
 
 
 def _select(pairs: list[QAPair], settings: DataSettings) -> list[QAPair]:
-    if unknown := sorted(set(settings.ids) - {pair.id for pair in pairs}):
-        shown = ", ".join(unknown[:10])
-        raise DeclarationError(
-            f"data.ids: not in the data: {shown}; its ids are such as {', '.join(p.id for p in pairs[:3])}"
-        )
-    chosen = [pair for pair in pairs if not settings.ids or pair.id in settings.ids]
-    if settings.split is not None:
-        if settings.split not in SHARES:
-            raise DeclarationError(f"data.split: {settings.split!r} is none of {', '.join(SHARES)}")
-        chosen = [pair for pair in chosen if split_of(pair.id) == settings.split]
-    chosen = chosen[: settings.limit]
+    chosen = select(pairs, settings)
     if not chosen:
         what = f"split {settings.split!r} of {len(pairs)} pair(s)" if settings.split and pairs else "the data"
         raise DeclarationError(f"data: {what} holds no usable pair")

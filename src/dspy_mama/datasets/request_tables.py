@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from types import MappingProxyType
 from typing import Any, Final
 
 from dspy_mama.core.chat_request import ChatRequest, ChatTurn, as_history, from_messages
 from dspy_mama.core.errors import DataError, DeclarationError, Fault
 from dspy_mama.core.ids import content_hash
-from dspy_mama.datasets.loading import columns_in, data_files, given_path, tables_of
+from dspy_mama.datasets.loading import columns_in
 from dspy_mama.datasets.medsafetybench import PRINCIPLES
-from dspy_mama.datasets.tables import Table
+from dspy_mama.datasets.single_table import mapped_columns, repeated_ids, single_table
 from dspy_mama.settings import DataSettings
 
 _NAMES: Final[dict[str, tuple[str, ...]]] = {
@@ -40,13 +39,8 @@ def load_request_table(settings: DataSettings) -> tuple[list[ChatRequest], list[
         DeclarationError: Nothing is at the path, or `data.columns` does not fit the file.
         DataError: The file cannot be read, or rows have faults; all of them are named.
     """
-    path = given_path(settings)
-    files = data_files(path)
-    if len(files) > 1:
-        found = ", ".join(file.name for file in files)
-        raise DeclarationError(f"data.path: {str(path)!r} is a folder of several data files ({found}); give one file")
-    table = tables_of(files, settings.encoding)[0]
-    columns = _columns(table, settings)
+    table = single_table(settings)
+    columns = mapped_columns(table, settings, _NAMES, what="requests", plain=_plain)
     if not {"question", "messages"} & set(columns):
         reason = (
             f"no column with the request; {columns_in(table)}. Name it, such as "
@@ -61,25 +55,14 @@ def load_request_table(settings: DataSettings) -> tuple[list[ChatRequest], list[
             requests.append(_request(number, row, columns, settings))
         except DeclarationError as error:
             faults.append(Fault(number, columns.get("question", columns.get("messages")), str(error)))
-    counted = Counter(request.id for request in requests)
-    faults += [Fault(None, columns.get("id"), f"{i!r} occurs {n} times") for i, n in counted.items() if n > 1]
+    faults += repeated_ids((request.id for request in requests), columns.get("id"))
     if faults:
         raise DataError(table.name, faults)
     return requests, [dict(table.facts)]
 
 
-def _columns(table: Table, settings: DataSettings) -> dict[str, str]:
-    if unknown := sorted(set(settings.columns) - set(_NAMES)):
-        raise DeclarationError(
-            f"data.columns: {', '.join(unknown)} mean(s) nothing for requests; known: {', '.join(_NAMES)}"
-        )
-    if absent := sorted(set(settings.columns.values()) - set(table.columns)):
-        raise DeclarationError(f"data.columns: no column {', '.join(absent)}; {columns_in(table)}")
-    plain = {
-        " ".join(column.casefold().replace("_", " ").split()).replace(" ", "_"): column for column in table.columns
-    }
-    found = {field: plain[name] for field, names in _NAMES.items() for name in reversed(names) if name in plain}
-    return {**found, **settings.columns}
+def _plain(name: str) -> str:
+    return "_".join(name.casefold().replace("_", " ").split())
 
 
 def _request(number: int, row: dict[str, str], columns: dict[str, str], settings: DataSettings) -> ChatRequest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from dspy_mama.core.chat_request import ChatRequest
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.datasets.medsafetybench import load_medsafetybench
 from dspy_mama.datasets.request_tables import load_request_table
-from dspy_mama.datasets.splits import SHARES, split_of
+from dspy_mama.datasets.selection import select
 from dspy_mama.settings import DataSettings
 
 RequestLoader = Callable[[DataSettings], tuple[list[ChatRequest], list[dict[str, Any]]]]
@@ -52,7 +52,9 @@ def load_requests(settings: DataSettings) -> LoadedRequests:
             f"data={settings.name}: holds no requests to answer; those that do are {', '.join(REQUEST_LOADERS)}"
         )
     loaded, files = REQUEST_LOADERS[settings.name](settings)
-    chosen = _select(loaded, settings)
+    chosen = select(loaded, settings, by_split=settings.name == "table")
+    if not chosen:
+        raise DeclarationError(f"data: the selection leaves none of {len(loaded)} request(s)")
     return LoadedRequests(
         chosen,
         {
@@ -65,20 +67,3 @@ def load_requests(settings: DataSettings) -> LoadedRequests:
             "given_answers": sum(request.answer is not None for request in chosen),
         },
     )
-
-
-def _select(requests: Sequence[ChatRequest], settings: DataSettings) -> list[ChatRequest]:
-    if unknown := sorted(set(settings.ids) - {request.id for request in requests}):
-        shown = ", ".join(unknown[:10])
-        raise DeclarationError(
-            f"data.ids: not in the data: {shown}; its ids are such as {', '.join(r.id for r in requests[:3])}"
-        )
-    chosen = [request for request in requests if not settings.ids or request.id in settings.ids]
-    if settings.name == "table" and settings.split is not None:
-        if settings.split not in SHARES:
-            raise DeclarationError(f"data.split: {settings.split!r} is none of {', '.join(SHARES)}")
-        chosen = [request for request in chosen if split_of(request.id) == settings.split]
-    chosen = chosen[: settings.limit]
-    if not chosen:
-        raise DeclarationError(f"data: the selection leaves none of {len(requests)} request(s)")
-    return chosen
