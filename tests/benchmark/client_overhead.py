@@ -57,6 +57,22 @@ async def timed(work: Callable[[], Awaitable[Any]]) -> Measured:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
+async def beside(
+    raw: Callable[[], Awaitable[Any]], own: Callable[[str], Awaitable[Any]], rounds: int, calls: int
+) -> dict[str, Any]:
+    """Times both sides in turn, round by round; the library's side is given a tag of its own each time."""
+    pairs = [(await timed(raw), await timed(lambda tag=f"run{number}": own(tag))) for number in range(rounds)]
+    sides = dict(zip(("raw", "library"), zip(*pairs, strict=True), strict=True))
+    wall = {side: statistics.median(wall for wall, _ in measured) for side, measured in sides.items()}
+    cpu = {side: statistics.median(cpu for _, cpu in measured) for side, measured in sides.items()}
+    return {
+        "ratio": round(wall["library"] / wall["raw"], 3),
+        "ratios": [round(library[0] / alone[0], 3) for alone, library in pairs],
+        "seconds": {side: round(wall[side], 2) for side in ("library", "raw")},
+        "cpu_ms_per_call": {side: round(cpu[side] / calls * 1e3, 2) for side in ("library", "raw")},
+    }
+
+
 def body_of(request: Any) -> dict[str, Any]:
     """The chat-completions body of one of the library's own requests, for the raw client to send."""
     system = request.system if isinstance(request.system, str) else "".join(p.text for p in request.system)
@@ -146,27 +162,15 @@ async def measure(base: str, folder: Path) -> dict[str, Any]:
     bodies = await capture(program)
     await raw_run(base, bodies)
     await library_run(program, "warm", folder)
-    raw: list[Measured] = []
-    own: list[Measured] = []
     facts: dict[str, Any] = {}
-    for number in range(ROUNDS):
-        raw.append(await timed(lambda: raw_run(base, bodies)))
 
-        async def once(tag: str = f"run{number}") -> None:
-            facts.update(await library_run(program, tag, folder))
+    async def own(tag: str) -> None:
+        facts.update(await library_run(program, tag, folder))
 
-        own.append(await timed(once))
-    wall_raw, wall_own = (statistics.median(m[0] for m in side) for side in (raw, own))
-    calls = PAIRS * CALLS_PER_PAIR
+    found = await beside(lambda: raw_run(base, bodies), own, ROUNDS, PAIRS * CALLS_PER_PAIR)
     return {
         "bench": "client_overhead",
-        "ratio": round(wall_own / wall_raw, 3),
-        "ratios": [round(o[0] / r[0], 3) for o, r in zip(own, raw, strict=True)],
-        "seconds": {"library": round(wall_own, 2), "raw": round(wall_raw, 2)},
-        "cpu_ms_per_call": {
-            "library": round(statistics.median(m[1] for m in own) / calls * 1e3, 2),
-            "raw": round(statistics.median(m[1] for m in raw) / calls * 1e3, 2),
-        },
+        **found,
         "pairs": PAIRS,
         "in_flight": IN_FLIGHT,
         "calls_per_pair": facts["calls"] / PAIRS,
@@ -177,8 +181,8 @@ async def measure(base: str, folder: Path) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Prints one JSON line."""
+def print_measured(measure: Callable[[str, Path], Awaitable[dict[str, Any]]]) -> None:
+    """Prints one JSON line of what is measured against a server of fixed latency."""
     logging.disable(logging.WARNING)
     process, base = start_server()
     try:
@@ -186,6 +190,11 @@ def main() -> None:
             print(json.dumps(asyncio.run(measure(base, Path(folder)))), flush=True)
     finally:
         process.kill()
+
+
+def main() -> None:
+    """Prints one JSON line."""
+    print_measured(measure)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import statistics
-import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from tests.benchmark.client_overhead import IN_FLIGHT, LATENCY, Measured, body_of, start_server, timed
+from tests.benchmark.client_overhead import IN_FLIGHT, LATENCY, beside, body_of, print_measured
 
 from dspy_mama.core.chat_request import ChatRequest
 from dspy_mama.lm.roles import build_lm
@@ -126,26 +123,15 @@ async def measure(base: str, folder: Path) -> dict[str, Any]:
     bodies = await capture(refiner)
     await raw_run(base, bodies)
     await library_run(refiner, "warm", folder)
-    raw: list[Measured] = []
-    own: list[Measured] = []
     facts: dict[str, Any] = {}
-    for number in range(ROUNDS):
-        raw.append(await timed(lambda: raw_run(base, bodies)))
 
-        async def once(tag: str = f"run{number}") -> None:
-            facts.update(await library_run(refiner, tag, folder))
+    async def own(tag: str) -> None:
+        facts.update(await library_run(refiner, tag, folder))
 
-        own.append(await timed(once))
-    wall_raw, wall_own = (statistics.median(m[0] for m in side) for side in (raw, own))
+    found = await beside(lambda: raw_run(base, bodies), own, ROUNDS, ANSWERS * CALLS)
     return {
         "bench": "refine_overhead",
-        "ratio": round(wall_own / wall_raw, 3),
-        "ratios": [round(o[0] / r[0], 3) for o, r in zip(own, raw, strict=True)],
-        "seconds": {"library": round(wall_own, 2), "raw": round(wall_raw, 2)},
-        "cpu_ms_per_call": {
-            "library": round(statistics.median(m[1] for m in own) / (ANSWERS * CALLS) * 1e3, 2),
-            "raw": round(statistics.median(m[1] for m in raw) / (ANSWERS * CALLS) * 1e3, 2),
-        },
+        **found,
         "answers": ANSWERS,
         "in_flight": IN_FLIGHT,
         "calls_per_answer": facts["calls"] / ANSWERS,
@@ -157,13 +143,7 @@ async def measure(base: str, folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Prints one JSON line."""
-    logging.disable(logging.WARNING)
-    process, base = start_server()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            print(json.dumps(asyncio.run(measure(base, Path(folder)))), flush=True)
-    finally:
-        process.kill()
+    print_measured(measure)
 
 
 if __name__ == "__main__":

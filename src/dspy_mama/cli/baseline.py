@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from dspy_mama.cli.evaluate import finish
+from dspy_mama.cli.targets import check_target
 from dspy_mama.cli.verb import Outcome, Verb
-from dspy_mama.core.errors import DeclarationError
 from dspy_mama.settings import Settings
 from dspy_mama.tracking import RunStore
 from dspy_mama.wiring.baseline import run_baseline
@@ -36,9 +36,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _run(given: argparse.Namespace) -> Outcome:
     from dspy_mama.datasets import write_predictions
 
-    target = Path(given.out) if given.out else None
-    if target is not None and target.suffix not in (".jsonl", ".csv"):
-        raise DeclarationError(f"--out {target}: predictions are written as .jsonl or .csv")
+    target = check_target(Path(given.out), None, "predictions") if given.out else None
     settings = compose(given.overrides)
     if given.head:
         return _head(given, settings)

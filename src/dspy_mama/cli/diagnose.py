@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from dspy_mama.cli.results import run_facts
 from dspy_mama.cli.verb import Outcome, Verb
 from dspy_mama.core.errors import DeclarationError, ExecutionError
 from dspy_mama.settings import Settings
@@ -92,7 +93,7 @@ def _many(given: argparse.Namespace, files: list[str], overrides: list[str]) -> 
     if not given.json:
         _print(result, settings)
     _complain(result)
-    return result.exit_code, _document(result)
+    return result.exit_code, run_facts(result, "run_seconds") | result.summary
 
 
 def _print(result: StudyResult, settings: Settings) -> None:
@@ -133,23 +134,6 @@ def _rate(given: argparse.Namespace, files: list[str], overrides: list[str]) -> 
         show_tables([people_table(found)], make_console())
         print(f"agreement {written}")
     return 0, {**found, "file": str(written)}
-
-
-def _document(result: StudyResult) -> dict[str, Any]:
-    return {
-        "run": result.folder.name,
-        "folder": str(result.folder),
-        "mlflow_run": result.tracked or None,
-        "resumed": result.resumed,
-        "done": result.run.done,
-        "failed": result.run.failed,
-        "interrupted": result.run.interrupted,
-        "server_requests": result.requests,
-        "run_seconds": round(result.run.seconds, 2),
-        "exit_code": result.exit_code,
-        "problems": list(result.problems),
-        **result.summary,
-    }
 
 
 DIAGNOSE: Final = Verb("diagnose cases by a panel of doctors and by single models, grade and compare", _arguments, _run)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from typing import Any, Final
+from typing import Final
 
+from dspy_mama.cli.results import run_facts
 from dspy_mama.cli.verb import Outcome, Verb, no_arguments
 from dspy_mama.settings import Settings
 from dspy_mama.wiring.compose import compose
@@ -16,24 +17,6 @@ from dspy_mama.wiring.study import run_study
 
 DEMO_IDS: Final = ("s7", "s22", "s34")
 """Pairs of the demonstration: enough to fill every table, few enough for two minutes on two cores."""
-
-
-def _document(result: StudyResult) -> dict[str, Any]:
-    return {
-        "run": result.folder.name,
-        "folder": str(result.folder),
-        "mlflow_run": result.tracked or None,
-        "resumed": result.resumed,
-        "done": result.run.done,
-        "failed": result.run.failed,
-        "interrupted": result.run.interrupted,
-        "server_requests": result.requests,
-        "seconds": round(result.run.seconds, 2),
-        "unscored_rate": result.unscored.rate,
-        "exit_code": result.exit_code,
-        "problems": list(result.problems),
-        **result.summary,
-    }
 
 
 def _print(result: StudyResult, settings: Settings) -> None:
@@ -64,7 +47,7 @@ def finish(result: StudyResult, settings: Settings, as_json: bool) -> Outcome:
         print(f"mama: {result.run.failed} pair(s) failed on the way to the LM", file=sys.stderr)
     if result.exit_code:
         print(f"mama: {'interrupted' if result.run.interrupted else result.unscored}", file=sys.stderr)
-    return result.exit_code, _document(result)
+    return result.exit_code, run_facts(result) | {"unscored_rate": result.unscored.rate, **result.summary}
 
 
 def _evaluate(given: argparse.Namespace) -> Outcome:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from dspy_mama.cli.results import run_facts
 from dspy_mama.cli.targets import check_target
 from dspy_mama.cli.verb import Outcome, Verb
 from dspy_mama.core.errors import DeclarationError, ExecutionError
@@ -138,19 +139,9 @@ def _many(given: argparse.Namespace, file: Path | None, overrides: list[str]) ->
 
 def _document(result: StudyResult, target: Path | None) -> dict[str, Any]:
     return {
-        "run": result.folder.name,
-        "folder": str(result.folder),
+        **run_facts(result, "wall_seconds"),
         "out": str(target) if target else None,
-        "mlflow_run": result.tracked or None,
-        "resumed": result.resumed,
-        "done": result.run.done,
-        "failed": result.run.failed,
-        "interrupted": result.run.interrupted,
-        "server_requests": result.requests,
-        "wall_seconds": round(result.run.seconds, 2),
         "unscored_rate": result.unscored.rate,
-        "exit_code": result.exit_code,
-        "problems": list(result.problems),
         **{name: value for name, value in result.summary.items() if name != "failed"},
         "not_converged": result.summary.get("failed"),
     }

@@ -13,7 +13,7 @@ from dspy_mama.core.disease_names import normalise_disease
 from dspy_mama.reporting.diagnosis import NO_SUBSTITUTE
 from dspy_mama.reporting.diagnosis_tables import diagnosis_tables
 from dspy_mama.reporting.diagnosis_titles import title_of
-from dspy_mama.reporting.page import render_page, write_page
+from dspy_mama.reporting.page import model_lines, render_page, write_page
 from dspy_mama.reporting.tables import with_interval
 from dspy_mama.scoring.diagnosis import Record, is_right, joined, self_graded, units_of
 
@@ -33,7 +33,7 @@ def render_diagnosis_report(
     """
     values = {
         "title": title,
-        "context": [*context, *_models(summary)],
+        "context": [*context, *model_lines(summary)],
         "summary": summary,
         "no_substitute": NO_SUBSTITUTE,
         "facts": _facts(summary),
@@ -52,13 +52,6 @@ def write_diagnosis_report(path: Path, records: Sequence[Record], summary: Mappi
         OSError: The file cannot be written.
     """
     return write_page(path, render_diagnosis_report(records, summary, **options))
-
-
-def _models(summary: Mapping[str, Any]) -> list[str]:
-    roles: dict[str, list[str]] = {}
-    for role, models in summary["models"].items():
-        roles.setdefault(", ".join(models), []).append(role)
-    return [f"LM: {model} ({', '.join(names)})" for model, names in roles.items()]
 
 
 def _facts(summary: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from dspy_mama.core import DOMAINS
 from dspy_mama.reporting.figures import describe, run_figures
 from dspy_mama.reporting.overrides import override_of
-from dspy_mama.reporting.page import inline, render_page, write_page
+from dspy_mama.reporting.page import inline, model_lines, render_page, write_page
 from dspy_mama.reporting.summary import NO_SUBSTITUTE
 from dspy_mama.reporting.tables import figure, phase_title, run_tables, with_interval
 
@@ -43,7 +43,7 @@ def render_report(
     """
     values = {
         "title": title,
-        "context": [*context, *_models(summary)],
+        "context": [*context, *model_lines(summary)],
         "summary": summary,
         "no_substitute": NO_SUBSTITUTE,
         "facts": _facts(summary),
@@ -65,14 +65,6 @@ def write_report(path: Path, records: Sequence[Record], summary: Mapping[str, An
         OSError: The file cannot be written.
     """
     return write_page(path, render_report(records, summary, **options))
-
-
-def _models(summary: Mapping[str, Any]) -> list[str]:
-    roles: dict[str, list[str]] = {}
-    for role, models in summary["models"].items():
-        roles.setdefault(", ".join(models), []).append(role)
-    kinds = {model: "Classifier" if names == ["classifier"] else "LM" for model, names in roles.items()}
-    return [f"{kinds[model]}: {model} ({', '.join(names)})" for model, names in roles.items()]
 
 
 def _facts(summary: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -60,3 +60,15 @@ def write_page(path: Path, page: str) -> Path:
 def inline(figure: Figure, alt: str, caption: str) -> dict[str, str]:
     """Returns a picture as a page holds it."""
     return {"data": base64.b64encode(to_png(figure)).decode(), "alt": alt, "caption": caption}
+
+
+def model_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Returns a line per LM of a run, with the roles that it had.
+
+    Args:
+        summary: Its `models` are read: names by role.
+    """
+    roles: dict[str, list[str]] = {}
+    for role, models in summary["models"].items():
+        roles.setdefault(", ".join(models), []).append(role)
+    return [f"LM: {model} ({', '.join(names)})" for model, names in roles.items()]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dspy_mama.reporting.page import inline, render_page, write_page
+from dspy_mama.reporting.page import inline, model_lines, render_page, write_page
 from dspy_mama.reporting.refine_figures import CAPTIONS, loop_figures, loop_words
 from dspy_mama.reporting.refine_tables import number as digits
 from dspy_mama.reporting.refine_tables import percent, ranged
@@ -47,7 +47,7 @@ def render_refinement(
     shown = records if len(records) <= MAX_ITEMS else sorted(records, key=_urgency)[:MAX_ITEMS]
     values = {
         "title": title,
-        "context": [*context, *_models(summary), *_criteria(summary)],
+        "context": [*context, *model_lines(summary), *_criteria(summary)],
         "banner": summary["label_banner"],
         "no_substitute": NO_SUBSTITUTE,
         "warnings": [f"{what} ({count} of {len(records)})" for what, count in summary["warnings"].items()],
@@ -76,13 +76,6 @@ def write_refinement(path: Path, records: Sequence[Record], summary: Mapping[str
 
 def _urgency(record: Record) -> int:
     return _FIRST.index(status_of(record))
-
-
-def _models(summary: Mapping[str, Any]) -> list[str]:
-    roles: dict[str, list[str]] = {}
-    for role, models in summary["models"].items():
-        roles.setdefault(", ".join(models), []).append(role)
-    return [f"LM: {model} ({', '.join(names)})" for model, names in roles.items()]
 
 
 def _criteria(summary: Mapping[str, Any]) -> list[str]:

@@ -146,28 +146,37 @@ async def do_items(plan: RunPlan[Item], store: RunStore) -> RunResult:
         DeclarationError: Settings or LM are at fault.
         TooManyFailuresError: Item after item failed on infrastructure.
     """
+    total = RunResult(0, 0, 0, False, 0.0)
+    for repeat in range(plan.repeats):
+        work = plan.work_for(repeat) if plan.work_for else plan.work
+        total = _joined(total, await do_repeat(replace(plan, work=work), store, repeat))
+        if total.interrupted:
+            break
+    return total
+
+
+async def do_repeat(plan: RunPlan[Item], store: RunStore, repeat: int) -> RunResult:
+    """Does the plan's work on the items that the store does not hold yet in one repeat.
+
+    Raises:
+        DeclarationError: Settings or LM are at fault.
+        TooManyFailuresError: Item after item failed on infrastructure.
+    """
     import dspy
 
     settings = plan.settings
-    width = replace(settings.runtime, concurrency=pairs_in_flight(settings))
-    total = RunResult(0, 0, 0, False, 0.0)
     # DSPy's history keeps whole prompts and replies of patients' texts in memory; the records hold what is needed.
     with dspy.context(disable_history=True):
-        for repeat in range(plan.repeats):
-            part = await run_items(
-                plan.items,
-                plan.work_for(repeat) if plan.work_for else plan.work,
-                store,
-                width,
-                kind=plan.kind,
-                repeat=repeat,
-                store_text=settings.tracking.store_text,
-                progress=make_progress(settings.runtime.progress, words=plan.words),
-            )
-            total = _joined(total, part)
-            if part.interrupted:
-                break
-    return total
+        return await run_items(
+            plan.items,
+            plan.work,
+            store,
+            replace(settings.runtime, concurrency=pairs_in_flight(settings)),
+            kind=plan.kind,
+            repeat=repeat,
+            store_text=settings.tracking.store_text,
+            progress=make_progress(settings.runtime.progress, words=plan.words),
+        )
 
 
 def _joined(one: RunResult, two: RunResult) -> RunResult:

@@ -14,6 +14,7 @@ from dspy_mama.datasets.ratings import read_case_ratings
 from dspy_mama.lm.roles import build_lms
 from dspy_mama.reporting.diagnosis import diagnosis_metrics
 from dspy_mama.reporting.diagnosis_grader import people_beside_grader
+from dspy_mama.runtime.failures import describe
 from dspy_mama.settings import DataSettings, Settings, from_mapping, to_mapping
 from dspy_mama.systems.mac.grading import Grader
 from dspy_mama.systems.mac.grading_record import graded
@@ -85,7 +86,7 @@ class RecordKind:
 
     def failed(self, item: Record, error: BaseException, repeat: int, store_text: bool) -> Record:
         """Returns the record ungraded, with every outcome `infra`, so that a resumed run grades it again."""
-        return {**item, "outcomes": {"diagnosis": "infra"}, "error": f"{type(error).__name__}: {error}"[:500]}
+        return {**item, "outcomes": {"diagnosis": "infra"}, "error": describe(error)}
 
     def without_texts(self, record: Mapping[str, Any]) -> Record:
         """Returns the record without the case, arguments and reasons."""

@@ -31,8 +31,8 @@ from dspy_mama.systems.audit import RiskAuditor
 from dspy_mama.tracking import RunStore, spec_hash
 from dspy_mama.wiring.build import build_auditor_program, build_retriever, build_tracker
 from dspy_mama.wiring.compose import compose
-from dspy_mama.wiring.lifecycle import write_parts
-from dspy_mama.wiring.study import audit_pairs, audit_plan, bootstrap_of, run_spec, write_pictures
+from dspy_mama.wiring.lifecycle import RunPlan, do_repeat, write_parts
+from dspy_mama.wiring.study import audit_plan, bootstrap_of, write_pictures
 
 logger = logging.getLogger(__name__)
 
@@ -186,17 +186,19 @@ class _Setting:
             self._program = program
             yield program
 
+    def _plan(self, program: RiskAuditor) -> RunPlan[QAPair]:
+        return audit_plan(self.settings, program, self._loaded.pairs, VERB, facts=self._loaded.facts)
+
     async def audit(self) -> SettingRun:
-        pairs: list[QAPair] = self._loaded.pairs
         programs = self._programs(build_retriever(self.settings))
         program = next(programs)
-        spec = {**run_spec(self.settings, self._loaded.facts, program, VERB), "repeats": self.repeats}
+        spec = {**self._plan(program).spec, "repeats": self.repeats}
         done = skipped = failed = 0
         interrupted = False
         with RunStore.start(self.settings.tracking.root, spec, resume=self.settings.runtime.resume) as store:
             self._folder = store.folder
             for repeat, auditor in enumerate(itertools.chain([program], programs)):
-                result = await audit_pairs(self.settings, auditor, pairs, store, repeat=repeat)
+                result = await do_repeat(self._plan(auditor), store, repeat)
                 done, skipped, failed = done + result.done, skipped + result.skipped, failed + result.failed
                 if interrupted := result.interrupted:
                     break
@@ -212,9 +214,8 @@ class _Setting:
         options = bootstrap_of(to_mapping(self.settings.experiment))
         summary = add_stability(summarise(records, **options), records)
         with RunStore.resume(self._folder) as store:
-            spec, facts = store.load("spec"), self._loaded.facts
-            plan = audit_plan(self.settings, self._program, self._loaded.pairs, VERB, facts=facts)
-            write_parts(replace(plan, spec=spec), store, started)
+            spec = store.load("spec")
+            write_parts(replace(self._plan(self._program), spec=spec), store, started)
             write_pictures(store.folder, records, summary, spec)
             if not (run.failed and run.unscored.exceeded):
                 store.write("summary", summary)

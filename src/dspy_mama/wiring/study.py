@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,11 +13,11 @@ from dspy_mama.datasets import load_pairs
 from dspy_mama.optimize import program_state
 from dspy_mama.reporting import flat_metrics, run_figures, summarise, to_png, write_report
 from dspy_mama.reporting.stability import add_stability
-from dspy_mama.runtime import PairKind, RunResult, make_progress, run_pairs
+from dspy_mama.runtime import PairKind
 from dspy_mama.settings import Settings, to_mapping
 from dspy_mama.systems.audit import WITHOUT_LM, RiskAuditor, audit_record, exemplar_of
 from dspy_mama.tracking import RunStore
-from dspy_mama.wiring.build import build_auditor_program, build_tracker, pairs_in_flight, prompt_hashes
+from dspy_mama.wiring.build import build_auditor_program, build_tracker, prompt_hashes
 from dspy_mama.wiring.lifecycle import RunPlan, StudyResult, carry_out, spec_groups
 from dspy_mama.wiring.programs import saved_as
 
@@ -143,39 +142,6 @@ def audit_of(program: RiskAuditor) -> Callable[[QAPair], Awaitable[dict[str, Any
         return audit_record(pair, await program.acall(question=pair.question, answer=pair.answer))
 
     return audit
-
-
-async def audit_pairs(
-    settings: Settings, program: RiskAuditor, pairs: Sequence[QAPair], store: RunStore, *, repeat: int = 0
-) -> RunResult:
-    """Audits the pairs that the store does not hold yet.
-
-    Args:
-        settings: The run.
-        program: What audits.
-        pairs: Pairs to audit.
-        store: The run, open for writing.
-        repeat: 0-based index where the same pairs are audited several times.
-
-    Raises:
-        DeclarationError: Settings or LM are at fault.
-        TooManyFailuresError: Pair after pair failed on infrastructure.
-    """
-    import dspy
-
-    width = replace(settings.runtime, concurrency=pairs_in_flight(settings))
-    # DSPy's history keeps whole prompts and replies of patients' texts in memory; the records hold what is needed.
-    with dspy.context(disable_history=True):
-        return await run_pairs(
-            pairs,
-            audit_of(program),
-            store,
-            width,
-            repeat=repeat,
-            final_phase=final_phase_of(settings),
-            store_text=settings.tracking.store_text,
-            progress=make_progress(settings.runtime.progress),
-        )
 
 
 def write_pictures(
