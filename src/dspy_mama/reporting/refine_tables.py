@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from dspy_mama.reporting.published_refine import (
     CONTRADICTIONS,
@@ -207,13 +207,3 @@ def _doubts(beside: Sequence[PrintedLoop], *keys: str) -> Cells:
             shown = [" / ".join(f"{value:g}" for value in values) for values in (own.printed, own.derived)]
             found.append(f"Printed figures disagree. {own.what}: {shown[0]} against {shown[1]}.")
     return tuple(found)
-
-
-def contradictions_table() -> Table:
-    """Returns where the printed figures contradict one another, and what is done here."""
-    rows = tuple(
-        (c.what, " / ".join(f"{v:g}" for v in c.printed), " / ".join(f"{v:g}" for v in c.derived), c.reading)
-        for c in CONTRADICTIONS
-    )
-    head: Final = ("Printed figures that disagree", "Printed", "From the others", "Here")
-    return Table("Contradictions of the printed figures", head, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 Record = Mapping[str, Any]
@@ -60,11 +60,6 @@ def is_matched(record: Record, unit: Unit) -> bool | None:
     """Tells whether the matcher of names finds the truth among a unit's diagnoses; None where it was not asked."""
     found = (record.get("match") or {}).get(unit)
     return None if found is None else found["kind"] != "none"
-
-
-def without_leaks(records: Sequence[Record]) -> list[Record]:
-    """Returns the records of cases whose text does not hold the true diagnosis word for word."""
-    return [record for record in records if not record.get("leak")]
 
 
 def self_graded(record: Record) -> bool:

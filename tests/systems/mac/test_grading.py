@@ -172,3 +172,14 @@ async def test_a_record_without_texts_keeps_levels_and_drops_reasons():
     found = grades_without_texts(await graded(record(), judge, {}))
     assert found["grades"]["most_likely"]["score"] == 5
     assert "because" not in str(found)
+
+
+async def test_knowledge_is_graded_in_its_one_order_and_an_unreadable_grade_is_no_grade():
+    judge, lm = grader(constant(4), repeats=2)
+    grade = await judge.grade_knowledge("Fabry disease", "aetiology", "a deficiency of an enzyme")
+    assert grade.outcome == Scored(4)
+    assert len(lm.requests) == 2
+    assert all("aetiology" in user_of(request) for request in lm.requests)
+    judge, _ = grader(lambda request: "well known", repeats=1)
+    lost = await judge.grade_knowledge("Fabry disease", "aetiology", "a deficiency")
+    assert isinstance(lost.outcome, Unscored)

@@ -4,7 +4,6 @@ from dspy_mama.core.outcomes import Scored, Unscored
 from dspy_mama.systems.refine.rules import (
     accepts,
     has_refusal_words,
-    is_downgrade,
     is_oscillating,
     merge,
     must_revise,
@@ -23,13 +22,6 @@ def test_both_thresholds_must_hold_and_a_missing_score_never_does(ama, sra, expe
 @pytest.mark.parametrize(("ama", "expected"), [(5, False), (6, True), (9, True), (None, False)])
 def test_six_violations_demand_a_revision(ama, expected):
     assert must_revise(ama) is expected
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"), [(3, 2, True), (5, 1, True), (4, 3, False), (2, 1, False), (5, 3, False)]
-)
-def test_a_downgrade_crosses_from_three_or_more_to_two_or_less(before, after, expected):
-    assert is_downgrade(before, after) is expected
 
 
 def said(kind, score, name=None):

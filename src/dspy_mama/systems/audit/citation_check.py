@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, get_args
 import dspy
 
 from dspy_mama.core.outcomes import Outcome
+from dspy_mama.lm.module import AsyncModule
 from dspy_mama.lm.predict import StructuredPredict, reading_of
 from dspy_mama.lm.usage import CallUsage
-from dspy_mama.systems.audit.phase import PhaseModule
 
 Support = Literal["supports", "partly", "unrelated", "contradicts"]
 SUPPORT_SCALE: Final[tuple[str, ...]] = get_args(Support)
@@ -47,7 +47,7 @@ class CitationSupport:
     model: str | None = None
 
 
-class CitationChecker(PhaseModule):
+class CitationChecker(AsyncModule):
     """Checks one citation at a time, in a fresh context."""
 
     def __init__(self, lm: Any = None) -> None:

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from dspy_mama.core.cases import DOMAINS, Domain
 from dspy_mama.core.ports import RiskScorer
+from dspy_mama.lm.module import AsyncModule
 from dspy_mama.lm.predict import StructuredPredict, reading_of
 from dspy_mama.lm.stated import with_stated_probability
 from dspy_mama.settings import Jurisdiction
 from dspy_mama.systems.audit.ordering import ordered
-from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.readings import phase_from
 from dspy_mama.systems.audit.rules import assessments_text, collect, evidence_text, vote
 from dspy_mama.systems.audit.schema import PhaseResult
@@ -33,7 +33,7 @@ PROMPTS: Final[dict[str, tuple[Any, Any]]] = {
 LABELS = tuple(f"{domain}_risk" for domain in DOMAINS)
 
 
-class ConsensusJudge(PhaseModule):
+class ConsensusJudge(AsyncModule):
     """Reads labels and notes of the earlier phases and decides each domain."""
 
     def __init__(
@@ -100,7 +100,7 @@ class ConsensusJudge(PhaseModule):
         return evidence_text(list(found.values()))
 
 
-class MajorityVote(PhaseModule):
+class MajorityVote(AsyncModule):
     """Comparator to `ConsensusJudge`: counts the labels of MA1 and MA2, without an LM."""
 
     async def aforward(

@@ -13,10 +13,10 @@ from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.outcomes import Scored, Unscored
 from dspy_mama.core.ports import Embedder, RiskScorer
 from dspy_mama.core.resources import shipped
+from dspy_mama.lm.module import AsyncModule
 from dspy_mama.retrieval import make_embedder
 from dspy_mama.scoring.logistic_head import LogisticHead, pair_hash, read_head
 from dspy_mama.settings import EmbedderSettings
-from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.rules import collect
 from dspy_mama.systems.audit.schema import Evidence, PhaseResult, RiskVerdict
 
@@ -120,7 +120,7 @@ class Exemplar:
         return self
 
 
-class ExemplarAssessor(PhaseModule):
+class ExemplarAssessor(AsyncModule):
     """Labels a pair by a trained head alone; the whole of `system=exemplar`."""
 
     def __init__(self, scorer: RiskScorer) -> None:

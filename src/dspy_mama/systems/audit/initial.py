@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dspy_mama.core.cases import DOMAINS
+from dspy_mama.lm.module import AsyncModule
 from dspy_mama.lm.predict import StructuredPredict, reading_of
 from dspy_mama.lm.stated import with_stated_probability
 from dspy_mama.settings import Jurisdiction
-from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.readings import phase_from
 from dspy_mama.systems.audit.rules import evidence_text
 from dspy_mama.systems.audit.schema import Evidence, PhaseResult
@@ -15,7 +15,7 @@ from dspy_mama.systems.audit.signatures import AssessInitialRisk, AssessWithEvid
 LABELS = tuple(f"{domain}_risk" for domain in DOMAINS)
 
 
-class InitialAssessor(PhaseModule):
+class InitialAssessor(AsyncModule):
     """Labels medical, ethical and legal risk in one call; the benchmark and the input of MA2."""
 
     def __init__(

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.ports import Retriever
+from dspy_mama.lm.module import AsyncModule
 from dspy_mama.retrieval.retriever import NullRetriever
 from dspy_mama.retrieval.shipped import ShippedRetriever
 from dspy_mama.settings import AblationSettings, RouterSettings, SystemSettings, from_mapping, to_mapping
 from dspy_mama.systems.audit.consensus import ConsensusJudge, MajorityVote
 from dspy_mama.systems.audit.exemplar import Exemplar, ExemplarAssessor
 from dspy_mama.systems.audit.initial import InitialAssessor
-from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.program import NullPhase, RiskAuditor
 from dspy_mama.systems.audit.routing import (
     AgnosticRouter,
@@ -56,7 +56,7 @@ def _named(kind: str, name: str, known: Mapping[str, Any]) -> Any:
     return known[name]
 
 
-def build_router(settings: RouterSettings, *, roles: bool) -> PhaseModule:
+def build_router(settings: RouterSettings, *, roles: bool) -> AsyncModule:
     """Makes the router that the settings ask for; a null where roles are off.
 
     Raises:
@@ -146,7 +146,7 @@ def _voice(system: SystemSettings, ablation: AblationSettings) -> Exemplar | Non
 
 def _consensus(
     system: SystemSettings, ablation: AblationSettings, common: Mapping[str, Any], evidence: str
-) -> PhaseModule:
+) -> AsyncModule:
     voice = _voice(system, ablation)
     if not ablation.consensus:
         return NullPhase()

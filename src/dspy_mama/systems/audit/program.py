@@ -13,18 +13,17 @@ from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.event_loop import run_sync
 from dspy_mama.core.outcomes import UNDETERMINED
 from dspy_mama.core.ports import Retriever
-from dspy_mama.lm.predict import StructuredPredict
+from dspy_mama.lm.module import AsyncModule, bind_lms, check_lms
 from dspy_mama.retrieval.claims import split_claims
 from dspy_mama.settings import AblationSettings, SystemSettings
 from dspy_mama.systems.audit.ordering import ordered
-from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.rules import collect, cut, name_of, needs_review
 from dspy_mama.systems.audit.schema import Evidence, PhaseResult, RoleAssignment
 
 ROLES = ("router", "assessor", "verifier", "judge")
 
 
-class NullPhase(PhaseModule):
+class NullPhase(AsyncModule):
     """The honest null of a phase that an ablation switches off: it gives nothing."""
 
     async def aforward(self, *args: Any, **kwargs: Any) -> None:
@@ -58,10 +57,10 @@ class RiskAuditor(dspy.Module):
     def __init__(
         self,
         *,
-        router: PhaseModule,
-        initial: PhaseModule,
-        verification: PhaseModule,
-        consensus: PhaseModule,
+        router: AsyncModule,
+        initial: AsyncModule,
+        verification: AsyncModule,
+        consensus: AsyncModule,
         retriever: Retriever,
         query: str = "both",
         thresholds: Mapping[Domain, float] | None = None,
@@ -131,15 +130,8 @@ class RiskAuditor(dspy.Module):
         Raises:
             DeclarationError: A role is unknown, or what is given for it is no LM.
         """
-        unknown = sorted(set(lms) - {*ROLES, "default"})
-        if unknown:
-            raise DeclarationError(f"unknown role(s) {unknown}; roles are {', '.join(ROLES)} and default")
-        for role, lm in lms.items():
-            if isinstance(lm, str):
-                raise DeclarationError(f"lms[{role!r}] is the name {lm!r}, not an LM: give dspy.LM({lm!r})")
-        for _, predictor in self.named_predictors():
-            if isinstance(predictor, StructuredPredict):
-                predictor.lm = lms.get(predictor.role, lms.get("default", predictor.lm))
+        check_lms(lms, ROLES)
+        bind_lms(self, lms)
         return self
 
     def forward(self, question: str, answer: str, **context: Any) -> dspy.Prediction:

@@ -15,8 +15,8 @@ from typing import Any, Literal
 from dspy_mama.core.errors import DataError, DeclarationError, Fault
 from dspy_mama.core.ids import content_hash
 from dspy_mama.core.outcomes import Scored
+from dspy_mama.lm.module import AsyncModule
 from dspy_mama.lm.predict import StructuredPredict, reading_of
-from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.schema import RoleAssignment
 from dspy_mama.systems.audit.signatures import RouteQuestion
 
@@ -161,7 +161,7 @@ def read_mapping(path: str | Path) -> dict[str, RoleAssignment]:
     return found
 
 
-class SpecialistRouter(PhaseModule):
+class SpecialistRouter(AsyncModule):
     """Names the specialist for a question; asks the LM only for questions it has not seen."""
 
     def __init__(
@@ -219,7 +219,7 @@ class SpecialistRouter(PhaseModule):
         return None if name is None else replace(known, specialty=name, outcome=Scored(name))
 
 
-class AgnosticRouter(PhaseModule):
+class AgnosticRouter(AsyncModule):
     """Sends every question to a general physician: the case-agnostic form, without an LM."""
 
     async def aforward(self, question: str) -> RoleAssignment:
@@ -227,7 +227,7 @@ class AgnosticRouter(PhaseModule):
         return RoleAssignment(GENERAL_SPECIALTY, origin="agnostic", outcome=Scored(GENERAL_SPECIALTY))
 
 
-class NoRouter(PhaseModule):
+class NoRouter(AsyncModule):
     """The honest null: roles are off, nobody is assigned."""
 
     async def aforward(self, question: str) -> RoleAssignment:

@@ -9,10 +9,10 @@ import dspy
 
 from dspy_mama.core.cases import Domain
 from dspy_mama.core.outcomes import Outcome, Scored, Unscored
+from dspy_mama.lm.module import AsyncModule
 from dspy_mama.lm.predict import StructuredPredict, reading_of
 from dspy_mama.lm.usage import CallUsage
 from dspy_mama.settings import Jurisdiction
-from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.signatures import risk_definition
 
 ErrorKind = Literal["false_positive", "false_negative"]
@@ -81,7 +81,7 @@ def error_text(domain: Domain, kind: ErrorKind, jurisdiction: Jurisdiction = "JP
     return f"In the {domain} domain {_MEANING[kind]}. {domain.capitalize()} risk means that {meaning}."
 
 
-class SeverityAssessor(PhaseModule):
+class SeverityAssessor(AsyncModule):
     """Suggests how severe one error is. It takes no clinician's place: its level is kept apart from theirs."""
 
     def __init__(self, lm: Any = None) -> None:

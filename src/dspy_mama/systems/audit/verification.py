@@ -8,11 +8,11 @@ from typing import Any
 
 from dspy_mama.core.cases import DOMAINS, Domain, Passage
 from dspy_mama.core.outcomes import Scored
+from dspy_mama.lm.module import AsyncModule
 from dspy_mama.lm.predict import StructuredPredict, reading_of
 from dspy_mama.lm.stated import with_stated_probability
 from dspy_mama.lm.usage import CallUsage, total
 from dspy_mama.settings import Jurisdiction
-from dspy_mama.systems.audit.phase import PhaseModule
 from dspy_mama.systems.audit.readings import verdict_from
 from dspy_mama.systems.audit.routing import GENERAL_SPECIALTY
 from dspy_mama.systems.audit.rules import collect, evidence_text, finding_text, resolve_citations
@@ -35,7 +35,7 @@ def role_of(domain: Domain, assignment: RoleAssignment, *, professional: bool) -
     return {"ethical": "medical ethicist", "legal": "lawyer for medical and pharmaceutical law"}[domain]
 
 
-class DomainVerifier(PhaseModule):
+class DomainVerifier(AsyncModule):
     """Three verifiers side by side, each with its own prompt state."""
 
     def __init__(

@@ -51,11 +51,6 @@ def must_revise(ama: float | None, mandatory: float = 6) -> bool:
     return ama is not None and ama >= mandatory
 
 
-def is_downgrade(before: float, after: float) -> bool:
-    """Tells whether a level fell from 3, 4 or 5 to 1 or 2; a fraction counts as the more severe level."""
-    return before > 2 and after <= 2
-
-
 def merge(
     assessments: Sequence[Assessment],
     *,
