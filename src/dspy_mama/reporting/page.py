@@ -63,7 +63,7 @@ def inline(figure: Figure, alt: str, caption: str) -> dict[str, str]:
 
 
 def model_lines(summary: Mapping[str, Any]) -> list[str]:
-    """Returns a line per LM of a run, with the roles that it had.
+    """Returns a line per LM or classifier of a run, with the roles that it had.
 
     Args:
         summary: Its `models` are read: names by role.
@@ -71,4 +71,5 @@ def model_lines(summary: Mapping[str, Any]) -> list[str]:
     roles: dict[str, list[str]] = {}
     for role, models in summary["models"].items():
         roles.setdefault(", ".join(models), []).append(role)
-    return [f"LM: {model} ({', '.join(names)})" for model, names in roles.items()]
+    kinds = {model: "Classifier" if names == ["classifier"] else "LM" for model, names in roles.items()}
+    return [f"{kinds[model]}: {model} ({', '.join(names)})" for model, names in roles.items()]
