@@ -335,3 +335,7 @@ def test_a_reader_that_closes_the_pipe_early_sees_no_traceback(workplace):
     assert done.stdout == '{"medical"'
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr
+    text = command.replace(" --json", "").replace(" -m ", " -u -m ")  # each line is written at once, inside the verb
+    done = subprocess.run(f"{text} | true", shell=True, capture_output=True, text=True, timeout=200)
+    assert "BrokenPipe" not in done.stderr
+    assert "fault of dspy_mama" not in done.stderr

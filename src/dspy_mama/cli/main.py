@@ -24,9 +24,9 @@ def _parser(only: str | None = None) -> argparse.ArgumentParser:
     """Returns the parser of every verb, or of the one that was asked for."""
     parser = argparse.ArgumentParser(
         prog="mama",
-        description="Audits medical chatbot answers for medical, ethical and legal risk.",
+        description="Audits and mends medical chatbot answers; discusses cases until doctors agree.",
         epilog="Overrides: group=choice (system, ablation, lm, embedder, retriever, corpus, jurisdiction, data, "
-        "tracking) and group.field=value. No substitute for a clinical decision.",
+        "optimizer, baseline, refiner, panel, tracking) and group.field=value. No substitute for a clinical decision.",
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks and debug messages")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -64,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _explain(given, error, 1)
     except KeyboardInterrupt:
         return _fail("interrupted; what is done is kept, and the same command goes on from there", 1, given.json)
+    except BrokenPipeError:
+        raise  # the reader of what is printed has left: see `run`
     except Exception as error:
         if given.debug:
             raise
