@@ -9,8 +9,10 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/mama demo
 
+# The LM inside the process wants all cores, so its tests run by themselves.
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile --ignore tests/end_to_end
+	$(BIN)/python -m pytest tests/end_to_end
 
 check: $(READY)
 	$(BIN)/ruff check src tests experiments
