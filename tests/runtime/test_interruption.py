@@ -102,7 +102,7 @@ def test_the_first_signal_lets_pairs_in_flight_finish_and_says_so(start, number)
     run.release.touch()
     out, err = run.end()
 
-    assert f"{IN_FLIGHT} pair(s) in flight will be finished. Interrupt again to cancel them" in said
+    assert f"{IN_FLIGHT} pairs in flight will be finished. Interrupt again to cancel" in said
     assert (run.process.returncode, out, err) == (0, f"{HOLD + IN_FLIGHT} 0 0 True", "")
     assert len(run.records()) == HOLD + IN_FLIGHT
 
@@ -128,7 +128,7 @@ def test_a_signal_while_the_last_pairs_are_in_flight_does_not_make_a_whole_run_i
     run = start(PAIRS - 1)
     run.wait_until(lambda: len(run.calls()) == PAIRS and len(run.records()) == PAIRS - 1)
     run.signal(signal.SIGINT)
-    assert "1 pair(s) in flight" in run.process.stderr.readline()
+    assert "1 pair in flight" in run.process.stderr.readline()
     run.release.touch()
     out, _ = run.end()
 

@@ -22,6 +22,7 @@ def test_rate_time_left_cost_and_unscored_are_told():
         tally.add(record(outcome, usage=usage(0.25)))
 
     assert tally.describe(now=160.0) == "2.0 pairs/min, 3:00 left, cost 0.5000, 3 unscored"
+    assert Tally(total=10, noun="diagnosis", started=100.0).describe(now=160.0).startswith("- diagnoses/min")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any, Final, Protocol
 
+from dspy_mama.runtime.result import plural
 from dspy_mama.tracking import final_outcomes
 
 _LINE_EVERY_SHARE: Final = 0.1
@@ -56,7 +57,7 @@ class Tally:
         """
         seconds = max((time.monotonic() if now is None else now) - self.started, 1e-9)
         rate = self.done / seconds
-        parts = [f"{rate * 60:.1f} {self.noun}s/min" if self.done else f"- {self.noun}s/min"]
+        parts = [f"{f'{rate * 60:.1f}' if self.done else '-'} {plural(self.noun)}/min"]
         if self.total is not None and self.done:
             parts.append(f"{_duration((self.total - self.done - self.skipped) / rate)} left")
         parts.append(self._cost())

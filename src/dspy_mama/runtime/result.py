@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from dspy_mama.core.errors import MamaError
 
 
+def plural(noun: str, count: int = 2) -> str:
+    """Returns a noun of English as it stands after a number: `pair` after 1, else `pairs`, `diagnoses`."""
+    if count == 1:
+        return noun
+    return f"{noun[:-2]}es" if noun.endswith("is") else f"{noun}s"
+
+
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """How a run ended.
@@ -43,7 +50,7 @@ class TooManyFailuresError(MamaError):
             noun: What an item is called.
         """
         super().__init__(
-            f"{failures} {noun}s failed one after the other (runtime.max_failures_in_row), the last with: {last}. "
-            "What was done is kept: mend the cause and run the same command again"
+            f"{failures} {plural(noun, failures)} failed one after the other (runtime.max_failures_in_row), the last "
+            f"with: {last}. What was done is kept: mend the cause and run the same command again"
         )
         self.result = result

@@ -14,7 +14,7 @@ from dspy_mama.runtime.failures import describe, root_cause
 from dspy_mama.runtime.interrupts import interrupts
 from dspy_mama.runtime.items import ItemKind, PairKind
 from dspy_mama.runtime.progress import LineProgress, Progress
-from dspy_mama.runtime.result import RunResult, TooManyFailuresError
+from dspy_mama.runtime.result import RunResult, TooManyFailuresError, plural
 from dspy_mama.settings import RuntimeSettings
 from dspy_mama.tracking import RunStore, is_finished
 
@@ -233,8 +233,8 @@ class _Run:
     def _stop_softly(self) -> None:
         self._stopping = self._interrupted = True
         self._progress.say(
-            f"Stopping: {self._in_flight} {self._kind.noun}(s) in flight will be finished. Interrupt again to cancel "
-            "them. What is done is kept; the same command goes on from here."
+            f"Stopping: {self._in_flight} {plural(self._kind.noun, self._in_flight)} in flight will be finished. "
+            "Interrupt again to cancel what is in flight. What is done is kept; the same command goes on from here."
         )
 
     def _cancel_now(self) -> None:
