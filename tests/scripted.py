@@ -55,6 +55,13 @@ def kind_of(request: Request) -> str:
     return "other"
 
 
+class Kept(list):
+    """A list that copies of its owner share: optimisers copy programs, their LMs with them, all the time."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Kept:
+        return self
+
+
 class ScriptedEngine:
     """Answers from `script(request)`: a dict becomes JSON, a str goes out as it is, an exception is raised."""
 
@@ -66,7 +73,7 @@ class ScriptedEngine:
     def __init__(self, script: Callable[[Request], Any] | None = None, finish: str = "stop") -> None:
         self.script = script or (lambda request: default_values(fields_of(request)))
         self.finish = finish
-        self.requests: list[Request] = []
+        self.requests: list[Request] = Kept()
         self._lock = threading.Lock()
 
     def complete(self, request: Request) -> Response:

@@ -103,11 +103,16 @@ class WaveringAtHeat(Wavering):
 
 def shifted_tokens(request):
     """A risky pair's token probability is 0.45 to 0.49, a safe one's 0.30 at most: read as written, all are safe."""
-    p_true = shifted(request)
+    return spoken_tokens(request, shifted(request))
+
+
+def spoken_tokens(request, p_true):
+    """Answers with a token probability for each label; the label is written as that probability has it."""
     pieces = ["{"]
     for number, name in enumerate(fields_of(request)):
         pieces.append(f'{", " if number else ""}"{name}":')
-        pieces += [(" false", p_true)] if name.endswith("risk") else [f' "text of {name}"']
+        label = (" true" if p_true >= 0.5 else " false", p_true)
+        pieces += [label] if name.endswith("risk") else [f' "text of {name}"']
     pieces.append("}")
     text = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
     return response(text, request, logprobs=label_tokens(pieces))

@@ -13,7 +13,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from optimize.compile_parts import auditor, gold_pairs, scripted
-from optimize.test_compiling import HELPED, QUICK
+from optimize.helped import HELPED, QUICK
 
 
 def main(name, folder, last):

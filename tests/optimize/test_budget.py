@@ -22,7 +22,7 @@ from dspy_mama.optimize.ledger import note_look
 from dspy_mama.optimize.metering import Meter, metered
 from dspy_mama.settings import BudgetSettings, OptimizerSettings, SplitSettings
 from optimize.compile_parts import auditor, from_demos, gold_pairs, proposes, reflect, rule_bound, scripted
-from optimize.test_compiling import HELPED, QUICK
+from optimize.helped import HELPED, QUICK
 from scripted import scripted_lm, user_of
 
 

@@ -1,20 +1,11 @@
-"""Every optimiser, with an LM that it can help, and with one that nothing can help."""
-
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+"""What holds whichever optimiser is taken: keeping, demonstrations, roles, refusals."""
 
 import dspy
 import pytest
 
 from dspy_mama.core import DeclarationError
 from dspy_mama.optimize import compile_program
-from optimize import replay
 from optimize.compile_parts import (
-    RULE,
-    WaveringAtHeat,
     auditor,
     from_demos,
     gold_pairs,
@@ -25,94 +16,8 @@ from optimize.compile_parts import (
     shifted_tokens,
     useless,
 )
+from optimize.helped import QUICK, compiled
 from scripted import fields_of
-
-QUICK = {"threads": 2, "demos": 2, "candidates": 2, "trials": 3, "minibatch": 6, "rounds": 2}
-
-
-def undecided(request):
-    return {name: {"noul": 0.5} if name.endswith("risk") else "x" for name in fields_of(request)}
-
-
-HELPED = {
-    "labelled": (from_demos, {}),
-    "bootstrap": (from_demos, {}),
-    "mipro": (rule_bound, {"trials": 10}),
-    "gepa": (rule_bound, {}),
-    "simba": (WaveringAtHeat, {}),
-    "reanchor": (shifted_stated, {}),
-    "token_thresholds": (shifted_tokens, {}),
-    "staged_bootstrap": (from_demos, {}),
-    "staged_gepa": (rule_bound, {}),
-    "staged_mipro": (rule_bound, {"trials": 10}),
-}
-
-
-def compiled(name, script, pairs=None, **options):
-    lm = scripted(script() if isinstance(script, type) else script)
-    program = auditor(lm, probability="stated" if script in (shifted_stated, undecided) else "token")
-    options = {**QUICK, "target": "joint_accuracy", **options}
-    return lm, program, compile_program(program, pairs or gold_pairs(), name, **options)
-
-
-@pytest.fixture(scope="module")
-def helped(tmp_path_factory):
-    """Compiles with an optimiser once, into a folder; both are kept for the next test that asks."""
-    done = {}
-
-    def result_of(name):
-        if name not in done:
-            script, options = HELPED[name]
-            folder = tmp_path_factory.mktemp(name)
-            done[name] = compiled(name, script, folder=folder, **options)[2], folder
-        return done[name]
-
-    return result_of
-
-
-@pytest.mark.parametrize("name", HELPED)
-def test_an_lm_that_can_be_helped_is_helped_on_held_out_pairs(name, helped):
-    result, _ = helped(name)
-    assert result.kept, result.reason
-    before, after = (side.value("joint_accuracy") for side in (result.test.before, result.test.after))
-    assert before < 0.7
-    assert after > 0.9
-    assert result.test.finding == "higher"
-
-
-def test_what_any_optimiser_made_predicts_the_same_in_a_new_process(helped):
-    files = {name: str(helped(name)[1] / "program.json") for name in HELPED}
-    here = {name: replay.predict(helped(name)[0].program.deepcopy()) for name in HELPED}
-    code = (
-        "import json, sys; from dspy_mama import load_program; from optimize import replay; "
-        "print(json.dumps({n: replay.predict(load_program(f)) for n, f in json.loads(sys.argv[1]).items()}))"
-    )
-    tests = str(Path(__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-c", code, json.dumps(files)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == here
-
-
-def test_gepa_raises_joint_accuracy_from_under_a_half_with_the_experts_rule():
-    _, _, result = compiled("gepa", rule_bound)
-    assert result.test.before.value("joint_accuracy") < 0.5 < 0.9 < result.test.after.value("joint_accuracy")
-    instructions = [p.signature.instructions for _, p in result.program.named_predictors()]
-    assert any(RULE in text for text in instructions)
-    assert any("{possible_diagnoses}" in text for text in instructions)
-
-
-@pytest.mark.parametrize("name", HELPED)
-def test_with_a_useless_lm_nothing_is_kept_and_the_program_is_as_it_was(name):
-    _, program, result = compiled(name, undecided if name == "reanchor" else useless)
-    assert not result.kept
-    assert result.test.finding == "not distinguishable"
-    for (_, own), (_, given) in zip(result.program.named_predictors(), program.named_predictors(), strict=True):
-        assert own.signature.instructions == given.signature.instructions
-        assert own.demos == given.demos == []
-        assert own.lm is given.lm
-    assert result.program.thresholds == {}
 
 
 def test_keep_always_keeps_what_is_no_better():

@@ -1,117 +1,145 @@
-"""No demonstration, feedback, proposal or cut saw a test pair: every prompt of the search is read."""
+"""No fold learns from its own test pairs, and a leak that is put in is found by what holds folds to their splits."""
+
+import re
 
 import pytest
 
+from dspy_mama.core.cases import QAPair
 from dspy_mama.datasets.stratified import stratified_folds
-from dspy_mama.optimize import compile_nested, compile_program, thresholds
-from dspy_mama.scoring import reward
+from dspy_mama.optimize import compile_nested, compiling, nested, searching
 from dspy_mama.settings import OptimizerSettings, SplitSettings
-from optimize.compile_parts import auditor, gold_pairs, proposes, scripted, shifted_stated
-from optimize.test_compiling import HELPED, QUICK
-from scripted import system_of, text_of
+from optimize.canaries import Watch, assert_no_leak, assert_watched, canary_pairs, ids_of
+from optimize.compile_parts import auditor, gold_pairs, scripted, shifted_stated
+from optimize.helped import HELPED, QUICK, compiled
+
+FOLDS = 2
+ENOUGH = {"gepa": {"rounds": 4}, "mipro": {"trials": 4, "candidates": 2}}
+"""The least with which these come to propose something."""
 
 
-def whole(request):
-    return "\n".join([system_of(request), *(text_of(message) for message in request.messages)])
-
-
-class Watch:
-    """Keeps every prompt with the stage in which it was sent."""
-
-    def __init__(self, script):
-        self.script = script() if isinstance(script, type) else script
-        self.stage = ""
-        self.seen = []
-
-    def __call__(self, request):
-        self.seen.append((self.stage, whole(request), proposes(request)))
-        return self.script(request)
-
-    def say(self, line):
-        self.stage = line
-
-
-@pytest.fixture
-def scored(monkeypatch):
-    """Ids of the pairs that any reward or feedback was given on."""
-    ids = []
-    plain = reward.Reward.score
-    monkeypatch.setattr(reward.Reward, "score", lambda self, e, p: ids.append(e.id) or plain(self, e, p))
-    return ids
-
-
-@pytest.fixture
-def fitted(monkeypatch):
-    ids = []
-    from dspy_mama.optimize import searching
-
-    plain = thresholds.fit_thresholds
-    monkeypatch.setattr(
-        searching, "fit_thresholds", lambda labels, target: ids.extend(labels.ids) or plain(labels, target)
-    )
-    return ids
-
-
-@pytest.mark.parametrize("name", HELPED)
-def test_no_test_pair_reaches_a_search_or_a_prompt_that_is_kept(name, scored, fitted):
-    script, options = HELPED[name]
-    watch = Watch(script)
-    lm = scripted(watch)
-    program = auditor(lm, probability="stated" if script is shifted_stated else "token")
-    result = compile_program(program, gold_pairs(), name, say=watch.say, **{**QUICK, **options, "keep": "always"})
-    test = {pair.id: pair.question for pair in result.splits["test"]}
-    train = {pair.id for pair in result.splits["train"]}
-    assert len(test) == 12
-    assert not set(scored) & set(test)
-    assert not set(fitted) & set(test)
-    assert set(fitted) <= train
-    for stage, prompt, _ in watch.seen:
-        asked = [question for question in test.values() if question in prompt]
-        if not stage.startswith("looking at the"):
-            assert asked == []
-        # A test pair stands in the prompt that judges it, and in no other.
-        assert len(asked) <= 1
-    shown = repr([(p.signature.instructions, p.demos) for _, p in result.program.named_predictors()])
-    assert not any(question in shown for question in test.values())
-
-
-@pytest.mark.parametrize("name", ["labelled", "bootstrap", "gepa", "token_thresholds"])
-def test_validation_pairs_are_never_shown_as_demonstrations_or_to_the_reflecting_lm(name):
-    script, options = HELPED[name]
-    watch = Watch(script)
-    result = compile_program(auditor(scripted(watch)), gold_pairs(), name, **{**QUICK, **options, "keep": "always"})
-    questions = [pair.question for pair in result.splits["validation"]]
-    proposals = "\n".join(prompt for _, prompt, proposed in watch.seen if proposed)
-    shown = repr([p.demos for _, p in result.program.named_predictors()])
-    assert not any(question in proposals or question in shown for question in questions)
-
-
-@pytest.mark.parametrize("name", HELPED)
-def test_in_nested_folds_no_fold_learns_from_its_own_test_pairs(name, scored, fitted):
-    script, options = HELPED[name]
-    watch = Watch(script)
-    options = {**QUICK, **options, "trials": 2, "candidates": 1, "rounds": 1}
-    settings = OptimizerSettings(name=name, keep="always", split=SplitSettings(folds=2), **options)
+def nested_compilation(name, watch, pairs):
+    script, _ = HELPED[name]
+    least = {"trials": 2, "candidates": 1, "rounds": 1, **ENOUGH.get(name.removeprefix("staged_"), {})}
+    sizes = {**QUICK, **least, "keep": "always"}
+    settings = OptimizerSettings(name=name, split=SplitSettings(folds=FOLDS), **sizes)
     program = auditor(scripted(watch), probability="stated" if script is shifted_stated else "token")
-    pairs = gold_pairs(18)
-    result = compile_nested(program, pairs, settings, say=watch.say)
-    outer = stratified_folds(pairs, 2, settings.split.salt)
-    assert sorted(p.id for fold in result.folds for p in fold.splits["test"]) == sorted(p.id for p in pairs)
-    for fold, expected in zip(result.folds, outer, strict=True):
-        test = {pair.id: pair.question for pair in fold.splits["test"]}
-        assert set(test) == {pair.id for pair in expected["test"]}
-        assert not set(test) & {pair.id for part in ("train", "validation") for pair in fold.splits[part]}
-        shown = repr([(p.signature.instructions, p.demos) for _, p in fold.program.named_predictors()])
-        assert not any(question in shown for question in test.values())
-    assert len(result.measured.after.records) == len(pairs)
+    with watch.over_everything():
+        return compile_nested(program, pairs, settings, say=watch.say), settings
+
+
+def assert_folds_hold(watch, result, pairs, salt):
+    """Holds every fold to the outer folds as they are drawn here, and the last compilation to having no test pair."""
+    for number, outer in enumerate(stratified_folds(pairs, FOLDS, salt)):
+        fold = result.folds[number]
+        assert ids_of(fold.splits["train"]) | ids_of(fold.splits["validation"]) == ids_of(outer["train"]), "folds"
+        splits = {**{part: fold.splits[part] for part in ("train", "validation")}, "test": outer["test"]}
+        assert_no_leak(watch, fold, splits, f"fold {number + 1}")
+        assert [r["id"] for r in fold.test.after.records] == [pair.id for pair in outer["test"]]
+    assert_no_leak(watch, result.final, {**result.final.splits, "test": []}, "all pairs")
+
+
+@pytest.mark.parametrize("name", HELPED)
+def test_in_nested_folds_no_prompt_reward_demonstration_cut_or_choice_saw_a_pair_of_the_folds_test_part(name):
+    pairs, watch = canary_pairs(18), Watch(HELPED[name][0])
+    result, settings = nested_compilation(name, watch, pairs)
+    assert {event.fold for event in watch.events} == {"fold 1", "fold 2", "all pairs"}
+    assert_watched(watch, name, result.final, result.final.splits)
+    assert_folds_hold(watch, result, pairs, settings.split.salt)
+    assert sorted(r["id"] for r in result.measured.after.records) == sorted(ids_of(pairs))
     assert result.final.test is None
+
+
+def leaky(name, monkeypatch, change, pairs=None):
+    """Compiles on splits that `change` made leak, and holds the compilation to those that were meant."""
+    monkeypatch.setattr(compiling, "check_splits", lambda splits: None)
+    pairs = pairs or canary_pairs()
+    meant = compiling.split_pairs(pairs, OptimizerSettings(name=name))
+    script, options = HELPED[name]
+    watch = Watch(script)
+    with watch.over_everything():
+        _, _, result = compiled(
+            name, watch, pairs, "stated" if script is shifted_stated else "token", say=watch.say,
+            splits=change({part: list(own) for part, own in meant.items()}), **options,
+        )  # fmt: skip
+    assert_no_leak(watch, result, meant)
+
+
+def test_without_a_leak_nothing_is_found(monkeypatch):
+    leaky("token_thresholds", monkeypatch, lambda splits: splits)
+
+
+@pytest.mark.parametrize("name", HELPED)
+def test_a_test_pair_among_those_to_learn_from_is_found(name, monkeypatch):
+    with pytest.raises(AssertionError):
+        leaky(name, monkeypatch, lambda splits: {**splits, "train": [*splits["train"], splits["test"][0]]})
+
+
+@pytest.mark.parametrize("name", ["labelled", "gepa", "reanchor"])
+def test_a_test_pair_among_those_to_choose_on_is_found(name, monkeypatch):
+    with pytest.raises(AssertionError):
+        leaky(name, monkeypatch, lambda splits: {**splits, "validation": [*splits["validation"], splits["test"][0]]})
+
+
+@pytest.mark.parametrize("name", ["simba", "token_thresholds", "staged_mipro"])
+def test_learning_from_the_pairs_to_choose_on_is_found(name, monkeypatch):
+    with pytest.raises(AssertionError):
+        leaky(name, monkeypatch, lambda splits: {**splits, "train": [*splits["train"], splits["validation"][0]]})
+
+
+def test_a_note_that_stands_in_the_prompt_of_its_own_pair_is_found(monkeypatch):
+    plain = searching.evaluate
+
+    def told(program, pairs, threads):
+        asked = [QAPair(p.id, f"{p.question} {p.notes['legal']}", p.answer, gold=p.gold) for p in pairs]
+        return plain(program, asked, threads)
+
+    monkeypatch.setattr(searching, "evaluate", told)
+    with pytest.raises(AssertionError, match="prompt while 'measuring the uncompiled"):
+        leaky("token_thresholds", monkeypatch, lambda splits: splits)
+
+
+def test_a_choice_by_the_test_pairs_is_found(monkeypatch):
+    plain = searching.measured_on
+
+    def peeking(plan, program, split):
+        return plain(plan, program, "test" if program is not plan.program else split)
+
+    monkeypatch.setattr(searching, "measured_on", peeking)
+    with pytest.raises(AssertionError, match=re.escape("while 'measuring labelled 1")):
+        leaky("labelled", monkeypatch, lambda splits: splits)
+
+
+def test_a_fold_that_learns_from_its_own_test_pairs_is_found(monkeypatch):
+    pairs, watch = canary_pairs(18), Watch(HELPED["labelled"][0])
+    monkeypatch.setattr(compiling, "check_splits", lambda splits: None)
+    plain = nested.stratified_folds
+    monkeypatch.setattr(nested, "stratified_folds", lambda *a: [{**f, "train": pairs} for f in plain(*a)])
+    result, settings = nested_compilation("labelled", watch, pairs)
+    with pytest.raises(AssertionError, match="folds"):
+        assert_folds_hold(watch, result, pairs, settings.split.salt)
+
+
+def test_a_fold_whose_cuts_are_fitted_on_another_folds_pairs_is_found(monkeypatch):
+    pairs, watch = canary_pairs(18), Watch(HELPED["token_thresholds"][0])
+    plain = searching._cut
+    first = []
+
+    def carried_over(plan, program):
+        first.append(plan.splits["train"])
+        plan = searching.Plan(**{**vars(plan), "splits": {**plan.splits, "train": first[0]}})
+        return plain(plan, program)
+
+    monkeypatch.setattr(searching, "_cut", carried_over)
+    result, settings = nested_compilation("token_thresholds", watch, pairs)
+    with pytest.raises(AssertionError, match="token_thresholds: searching"):
+        assert_folds_hold(watch, result, pairs, settings.split.salt)
 
 
 def test_nested_folds_measure_the_recipe_over_all_pairs():
     script, options = HELPED["gepa"]
-    settings = OptimizerSettings(name="gepa", split=SplitSettings(folds=3), **{**QUICK, **options, "rounds": 6})
-    result = compile_nested(auditor(scripted(script)), gold_pairs(30), settings)
+    settings = OptimizerSettings(name="gepa", split=SplitSettings(folds=3), **{**QUICK, **options, "rounds": 4})
+    result = compile_nested(auditor(scripted(script)), gold_pairs(18), settings)
     assert result.measured.before.value("joint_accuracy") < 0.5 < 0.9 < result.measured.after.value("joint_accuracy")
     document = result.to_dict()
-    assert document["test"]["after"]["n"] == 30
+    assert document["test"]["after"]["n"] == 18
     assert len(document["folds"]) == 3
