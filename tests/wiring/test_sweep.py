@@ -173,3 +173,54 @@ def test_the_settings_choose_the_interval(app, tmp_path):
     )
     assert code == 2
     assert "needs the questions" in err
+
+
+DOCUMENT = """---
+id: consent
+title: Consent
+publisher: project
+url: https://example.org/consent
+licence: Apache-2.0
+language: en
+jurisdiction: INT
+domains: [ethical, medical, legal]
+collection: encyclopedic
+accessed: 2026-11-30
+---
+
+# Consent
+
+Patients decide freely after they were informed.
+"""
+
+
+def test_relative_paths_in_a_sweep_start_where_it_was_called(app, tmp_path, monkeypatch):
+    from dspy_mama.cli import main
+
+    here = tmp_path / "elsewhere"
+    (here / "input" / "documents").mkdir(parents=True)
+    monkeypatch.chdir(here)
+    (here / "input" / "documents" / "consent.md").write_text(DOCUMENT, encoding="utf-8")
+    rows = "id,question,answer,medical\na,May I ask?,Yes.,0\nb,May I drive?,No.,1\n"
+    (here / "input" / "gold.csv").write_text(rows, encoding="utf-8")
+    index = ("corpus=folder", "corpus.path=input/documents", "embedder=use", "retriever.path=output/index")
+    assert main(["index", "build", *index]) == 0
+    before = {path.name for path in EXPERIMENTS.iterdir()}
+    code, _, err = app(
+        "table3_systems", "table3", "-m", "system=baseline,rag", "data=table", "data.path=input/gold.csv", *index,
+        *COMMON, "tracking.root=output/runs",
+    )  # fmt: skip
+    assert code == 0, err
+    assert Path.cwd() == here
+    runs = {}
+    for folder in (here / "output" / "runs" / "runs").iterdir():
+        spec = json.loads((folder / "spec.json").read_text("utf-8"))
+        assert spec["data"]["path"] == "input/gold.csv"
+        runs[spec["system"]["name"]] = (folder / "records.jsonl").read_text("utf-8").splitlines()
+    assert {system: len(records) for system, records in runs.items()} == {"baseline": 2, "rag": 2}
+    passages = json.loads(runs["rag"][0])["phases"]["verification"]["ethical"]["passages"]
+    assert [passage["document"] for passage in passages] == ["consent"]
+    assert {path.name for path in here.iterdir()} == {"input", "mlruns", "output"}
+    assert [path.name for path in (here / "mlruns").iterdir()] == ["sweeps"]
+    assert {path.name for path in tmp_path.iterdir()} == {"elsewhere"}
+    assert {path.name for path in EXPERIMENTS.iterdir()} - {"__pycache__"} <= before
