@@ -1,6 +1,8 @@
 """`mama index fetch`: exit codes, warnings, JSON."""
 
 import json
+import re
+import shlex
 
 import pytest
 
@@ -31,10 +33,13 @@ def fetch(web, tmp_path, capsys):
     return run
 
 
-def test_documents_with_a_fault_beside_them_exit_0_with_a_warning(fetch, web):
+def test_documents_with_a_fault_beside_them_exit_0_with_a_warning_and_the_next_command(fetch, web, tmp_path):
     code, out, err = fetch("/a", "/missing")
     assert code == 0
     assert "1 documents written" in out
+    build = re.search("next: `mama (.*)`", out)
+    assert build
+    assert main([*shlex.split(build[1]), "embedder=use", f"retriever.path={tmp_path / 'index'}"]) == 0
     assert f"warning: {web.url('/missing')}: the server answers 404 Not Found" in err
 
 

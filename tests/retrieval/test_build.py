@@ -11,6 +11,7 @@ from dspy_mama.core.errors import DeclarationError, IndexStateError
 from dspy_mama.retrieval import export_vectors, index_info
 from dspy_mama.retrieval.build import corpus_entries
 from dspy_mama.retrieval.chroma import ChromaStore, chroma_file, open_store
+from dspy_mama.retrieval.commands import IndexCommands
 from dspy_mama.retrieval.store import Entry, IndexHeader, check_header, collection_name
 from dspy_mama.retrieval.vectors import vector_file
 from dspy_mama.settings import CorpusSettings, EmbedderSettings, RetrieverSettings
@@ -144,7 +145,9 @@ def test_vectors_of_another_embedder_are_never_mixed(house):
     house.build()
     house.embedder = EmbedderSettings(kind="e5")
     for attempt in (house.build, house.open):
-        with pytest.raises(IndexStateError, match=r"use-multilingual-3 .512 dimensions.*mama index build --rebuild"):
+        with pytest.raises(
+            IndexStateError, match=r"use-multilingual-3 .512 dimensions.*mama index build --rebuild .*collection=mine"
+        ):
             attempt()
     assert counts(house.build(rebuild=True)) == (5, 0, 0, 0, 5)
     house.open()
@@ -176,7 +179,7 @@ def test_lost_chunks_are_noticed_and_put_back(built):
     with open_store(built.retriever, built.build().collection) as store:
         assert store.exists()
         store.delete([store.load()[0][0].id])
-    with pytest.raises(IndexStateError, match="holds 4 of 5 chunks: run `mama index build`"):
+    with pytest.raises(IndexStateError, match=r"holds 4 of 5 chunks: run `mama index build corpus\.name=test "):
         built.open()
     assert counts(built.build()) == (1, 0, 0, 4, 0)
     built.open()
@@ -232,11 +235,11 @@ def test_collections_are_named_apart_and_readably():
 @pytest.mark.parametrize("change", [{"space": "l2"}, {"normalised": False}, {"state": "building"}, {"chunker": "0"}])
 def test_every_line_of_the_header_is_checked(change):
     header = IndexHeader("e", 4, "1", "1500/500/750/250", "c", 1, 1, "r")
-    assert check_header(header, "n", "e", 4, CorpusSettings()) is header
+    assert check_header(header, "n", "e", 4, CorpusSettings(), IndexCommands()) is header
     with pytest.raises(IndexStateError, match="mama index build"):
-        check_header(dataclasses.replace(header, **change), "n", "e", 4, CorpusSettings())
+        check_header(dataclasses.replace(header, **change), "n", "e", 4, CorpusSettings(), IndexCommands())
     with pytest.raises(IndexStateError, match=r"4 dimensions.*8"):
-        check_header(header, "n", "e", 8, CorpusSettings())
+        check_header(header, "n", "e", 8, CorpusSettings(), IndexCommands())
 
 
 def test_an_incomplete_header_is_none():

@@ -162,7 +162,7 @@ def test_two_documents_of_one_id_are_never_merged_in_silence(web, corpus):
 def test_sources_without_their_folder_never_mean_the_shipped_corpus():
     with pytest.raises(DeclarationError, match=r"corpus\.out: name the folder.*index fetch"):
         load_corpus(CorpusSettings(urls=("https://example.org",)))
-    with pytest.raises(DeclarationError, match="fetch them with `mama index fetch`"):
+    with pytest.raises(DeclarationError, match="fetch them with `mama index fetch` and the same settings"):
         load_corpus(CorpusSettings(urls=("https://example.org",), out="/no/such/folder"))
 
 

@@ -135,7 +135,7 @@ def test_a_missing_index_names_the_command(house, part):
     if part == "collection":
         house.build()
         house.retriever = dataclasses.replace(house.retriever, collection="other")
-    with pytest.raises(IndexStateError, match=r"there is no .*run `mama index build`"):
+    with pytest.raises(IndexStateError, match=r"there is no .*run `mama index build corpus\.name=test "):
         house.open()
     if part == "folder":
         assert not (house.index / "chroma").exists()

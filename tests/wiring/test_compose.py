@@ -5,8 +5,9 @@ import pytest
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.resources import shipped
 from dspy_mama.settings import Settings
+from dspy_mama.settings.overrides import literal
 from dspy_mama.systems.audit import ABLATIONS, SYSTEMS
-from dspy_mama.wiring.compose import compose, quoted
+from dspy_mama.wiring.compose import compose
 
 CHOICES = [
     f"{group.name}={file.stem}"
@@ -44,9 +45,46 @@ def test_a_role_inherits_what_it_does_not_name():
     assert settings.lm.default.model == "embedded"
 
 
-def test_paths_with_blanks_quotes_and_signs_arrive_as_they_are():
-    name = "a folder/it's = odd, {really} [so].csv"
-    assert compose(["data=table", f"data.path={quoted(name)}"]).data.path == name
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a folder/it's = odd, {really} [so].csv",
+        'say "a"',
+        'a\\"b\\',
+        r"C:\data\new",
+        r"two \\ back \\",
+        "${data.path} and ${",
+        "\\${x}\\",
+        "証拠 (1)",
+        "~",
+        "~/pairs.csv",
+        ".5",
+        "-x",
+        "2026",
+        "1e5",
+        "True",
+        "null",
+        "NaN",
+        "*",
+        "",
+        " in blanks ",
+        "tab\t, line\n",
+        "a:b",
+        "../a.b",
+        "http://[::1]:8/v1",
+    ],
+)
+def test_text_arrives_as_it_is_whatever_signs_it_holds(text):
+    assert compose([f"corpus.path={literal(text)}"]).corpus.path == text
+
+
+def test_text_without_special_signs_is_not_quoted():
+    assert [literal(value) for value in ("../data/my-pairs.csv", "KEY", 5, None)] == [
+        "../data/my-pairs.csv",
+        "KEY",
+        "5",
+        "null",
+    ]
 
 
 @pytest.mark.parametrize(

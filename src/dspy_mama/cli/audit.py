@@ -12,7 +12,8 @@ from dspy_mama.cli.targets import check_target
 from dspy_mama.cli.verb import Outcome, Verb
 from dspy_mama.core.cases import DOMAINS, QAPair
 from dspy_mama.core.errors import DeclarationError, ExecutionError
-from dspy_mama.wiring.compose import compose, quoted
+from dspy_mama.settings.overrides import literal
+from dspy_mama.wiring.compose import compose
 from dspy_mama.wiring.index import ensure_shipped_index
 from dspy_mama.wiring.study import run_study
 
@@ -83,7 +84,7 @@ def _file(given: argparse.Namespace, file: Path, overrides: list[str]) -> Outcom
 
     # Found now, not when every label was paid for.
     target = check_target(Path(given.out) if given.out else file.with_name(file.name + ".audit.jsonl"), file, "labels")
-    settings = compose(["data=table", f"data.path={quoted(str(file))}", *overrides])
+    settings = compose(["data=table", f"data.path={literal(str(file))}", *overrides])
     ensure_shipped_index(settings)
     result = asyncio.run(run_study(settings, verb="audit", drop_faulty=given.skip_faulty))
     if result.run.interrupted:

@@ -12,7 +12,8 @@ from dspy_mama.cli.results import run_facts
 from dspy_mama.cli.verb import Outcome, Verb
 from dspy_mama.core.errors import DeclarationError, ExecutionError
 from dspy_mama.settings import Settings
-from dspy_mama.wiring.compose import compose, quoted
+from dspy_mama.settings.overrides import literal
+from dspy_mama.wiring.compose import compose
 from dspy_mama.wiring.lifecycle import StudyResult
 
 NOTE: Final = "No substitute for a clinician's judgement; not to be used for a patient."
@@ -84,7 +85,7 @@ def _many(given: argparse.Namespace, files: list[str], overrides: list[str]) -> 
     from dspy_mama.wiring.regrade import run_grading
 
     if files:
-        overrides = ["data=table", f"data.path={quoted(files[0])}", *overrides]
+        overrides = ["data=table", f"data.path={literal(files[0])}", *overrides]
     settings = compose(overrides)
     if warning := self_grading(settings):
         print(f"mama: {warning}", file=sys.stderr)

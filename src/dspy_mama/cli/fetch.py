@@ -12,6 +12,7 @@ from dspy_mama.settings import Settings
 
 def fetch(given: argparse.Namespace, settings: Settings) -> Outcome:
     """Fetches; exit 0 where there are documents, with what failed as warnings."""
+    from dspy_mama.retrieval import IndexCommands
     from dspy_mama.retrieval.sources import fetch_corpus
 
     def progress(done: int, title: str) -> None:
@@ -29,5 +30,6 @@ def fetch(given: argparse.Namespace, settings: Settings) -> Outcome:
             f"{report.earlier} of earlier fetches kept, {len(report.faults)} warnings; {report.requests} requests, "
             f"{report.cached} pages from the cache, {report.received / 1e6:.1f} MB, {report.seconds:.1f} s"
         )
-        print("next: `mama index build` with the same settings")
+        command = IndexCommands.of(settings.corpus, settings.embedder, settings.retriever).build
+        print(f"next: `{command}`")
     return 0, dataclasses.asdict(report)

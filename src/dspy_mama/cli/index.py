@@ -45,7 +45,7 @@ def _build(given: argparse.Namespace, settings: Settings) -> Outcome:
 
 
 def _info(given: argparse.Namespace, settings: Settings) -> Outcome:
-    from dspy_mama.retrieval import index_info
+    from dspy_mama.retrieval import IndexCommands, index_info
 
     info = index_info(settings.corpus, settings.embedder, settings.retriever)
     document = dataclasses.asdict(info)
@@ -53,7 +53,8 @@ def _info(given: argparse.Namespace, settings: Settings) -> Outcome:
         for name, value in document.items():
             print(f"{name:<14} {value if not isinstance(value, tuple) else ', '.join(value) or '-'}")
         if not info.fresh:
-            print("stale: run `mama index build`")
+            command = IndexCommands.of(settings.corpus, settings.embedder, settings.retriever).build
+            print(f"stale: run `{command}`")
     return 0, document
 
 

@@ -13,7 +13,8 @@ from dspy_mama.cli.targets import check_target
 from dspy_mama.cli.verb import Outcome, Verb
 from dspy_mama.core.errors import DeclarationError, ExecutionError
 from dspy_mama.settings import Settings
-from dspy_mama.wiring.compose import compose, quoted
+from dspy_mama.settings.overrides import literal
+from dspy_mama.wiring.compose import compose
 from dspy_mama.wiring.lifecycle import StudyResult
 
 NOTE: Final = "No substitute for a clinical decision or for the risk management of a device."
@@ -119,7 +120,7 @@ def _many(given: argparse.Namespace, file: Path | None, overrides: list[str]) ->
     target = Path(given.out) if given.out else default
     if target is not None:
         check_target(target, file, "mended answers")
-    table = ["data=table", f"data.path={quoted(str(file))}"] if file else []
+    table = ["data=table", f"data.path={literal(str(file))}"] if file else []
     settings = _compose([*table, *overrides])
     if target is not None and not settings.tracking.store_text:
         raise DeclarationError("tracking.store_text=false keeps no texts: mended answers need tracking.store_text=true")

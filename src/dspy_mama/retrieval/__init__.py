@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dspy_mama.retrieval.build import BuildReport, build_index, cached_embedder, export_vectors
     from dspy_mama.retrieval.chunking import CHUNKER_VERSION, Chunk, chunk_document
+    from dspy_mama.retrieval.commands import IndexCommands
     from dspy_mama.retrieval.corpus import Document, load_corpus
     from dspy_mama.retrieval.embedding import make_embedder
     from dspy_mama.retrieval.info import IndexInfo, index_info, search_index
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "build": ("BuildReport", "build_index", "cached_embedder", "export_vectors"),
     "chunking": ("CHUNKER_VERSION", "Chunk", "chunk_document"),
+    "commands": ("IndexCommands",),
     "corpus": ("Document", "load_corpus"),
     "embedding": ("make_embedder",),
     "info": ("IndexInfo", "index_info", "search_index"),
@@ -30,6 +32,7 @@ __all__ = [
     "ChromaRetriever",
     "Chunk",
     "Document",
+    "IndexCommands",
     "IndexInfo",
     "NullRetriever",
     "Scope",

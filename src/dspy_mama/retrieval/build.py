@@ -15,6 +15,7 @@ from dspy_mama.core.ids import object_hash
 from dspy_mama.retrieval.cache import CachedEmbedder, VectorCache, vector_key
 from dspy_mama.retrieval.chroma import ChromaStore, open_store, set_aside
 from dspy_mama.retrieval.chunking import CHUNKER_VERSION, chunk_document
+from dspy_mama.retrieval.commands import IndexCommands
 from dspy_mama.retrieval.corpus import corpus_folder, load_corpus
 from dspy_mama.retrieval.embedding import make_embedder
 from dspy_mama.retrieval.store import (
@@ -91,7 +92,9 @@ def build_index(
     try:
         with _build_lock(retriever):
             prefill(model, corpus, embedder, entries)
-            changes = _apply(retriever, name, target, entries, model, rebuild, progress or (lambda done, total: None))
+            commands = IndexCommands.of(corpus, embedder, retriever)
+            shown = progress or (lambda done, total: None)
+            changes = _apply(retriever, name, target, entries, model, rebuild, shown, commands)
             _stamp(retriever, name, target.revision)
     finally:
         model.cache.close()
@@ -192,15 +195,16 @@ def _apply(
     model: CachedEmbedder,
     rebuild: bool,
     progress: Callable[[int, int], None],
+    commands: IndexCommands,
 ) -> _Changes:
     try:
-        with open_store(retriever, name, create=True) as store:
+        with open_store(retriever, name, create=True, commands=commands) as store:
             return _write(store, target, entries, model, rebuild, progress)
     except IndexStateError:
         if not rebuild or retriever.mode == "server":
             raise
     set_aside(retriever)
-    with open_store(retriever, name, create=True) as store:
+    with open_store(retriever, name, create=True, commands=commands) as store:
         return _write(store, target, entries, model, rebuild, progress)
 
 
@@ -216,7 +220,7 @@ def _write(
     if rebuild and store.exists():
         store.drop()
     if store.exists():
-        check_vectors(store.header(), store.name, target.embedder, target.dimension)
+        check_vectors(store.header(), store.name, target.embedder, target.dimension, store.commands)
     else:
         store.create(building)
     changes = _compare(store.hashes(), entries)

@@ -14,8 +14,9 @@ import numpy as np
 
 from dspy_mama.core.cases import Passage
 from dspy_mama.core.errors import DeclarationError, ExecutionError, IndexStateError, MamaError
+from dspy_mama.retrieval.commands import IndexCommands
 from dspy_mama.retrieval.embedding import Vectors
-from dspy_mama.retrieval.store import BUILD, REBUILD, SPACE, Entry, IndexHeader, index_folder, passage_of
+from dspy_mama.retrieval.store import SPACE, Entry, IndexHeader, index_folder, passage_of
 from dspy_mama.settings import RetrieverSettings
 
 _PAGE: Final = 1000
@@ -30,9 +31,9 @@ logger = logging.getLogger(__name__)
 class ChromaStore:
     """One collection of an open Chroma. Made by `open_store`; used by one thread."""
 
-    def __init__(self, client: Any, name: str, where: str) -> None:
+    def __init__(self, client: Any, name: str, where: str, commands: IndexCommands) -> None:
         """Keeps the client; the collection is looked up or made by the methods that need it."""
-        self._client, self.name, self.where = client, name, where
+        self._client, self.name, self.where, self.commands = client, name, where, commands
         self._collection: Any = None
 
     def exists(self) -> bool:
@@ -121,7 +122,9 @@ def chroma_file(settings: RetrieverSettings) -> Path:
 
 
 @contextmanager
-def open_store(settings: RetrieverSettings, name: str, *, create: bool = False) -> Iterator[ChromaStore]:
+def open_store(
+    settings: RetrieverSettings, name: str, *, create: bool = False, commands: IndexCommands | None = None
+) -> Iterator[ChromaStore]:
     """Opens the store for one piece of work.
 
     A client that stays open while another process writes fails to find vectors afterwards ("Error finding id", seen
@@ -131,24 +134,26 @@ def open_store(settings: RetrieverSettings, name: str, *, create: bool = False) 
         settings: Where the store is.
         name: Collection.
         create: Make the folder of a persistent store if it is not there.
+        commands: What messages tell to run; None = the commands without overrides.
 
     Raises:
         IndexStateError: There is no index, or it cannot be read; the message names the command that repairs.
         DeclarationError: The server cannot be reached, or the folder cannot be written.
         ExecutionError: The server failed.
     """
+    commands = commands or IndexCommands()
     server = settings.mode == "server"
     where = f"{settings.host}:{settings.port}" if server else str(chroma_file(settings).parent)
     if not server and not create and not chroma_file(settings).exists():
-        raise IndexStateError(f"there is no index at {where}: run `{BUILD}`")
+        raise IndexStateError(f"there is no index at {where}: run `{commands.build}`")
     import httpx
     from chromadb.errors import ChromaError
 
-    client = _connect(settings, where) if server else _open(settings, where)
+    client = _connect(settings, where) if server else _open(where, commands)
     try:
-        yield ChromaStore(client, name, where)
+        yield ChromaStore(client, name, where, commands)
     except (ChromaError, httpx.HTTPError) as error:
-        raise _translated(error, where, server) from error
+        raise (_server_error(error, where) if server else _unreadable(error, where, commands)) from error
     finally:
         with _OPENING:
             client.close()
@@ -170,7 +175,7 @@ def _settings() -> Any:
     return Settings(anonymized_telemetry=False)
 
 
-def _open(settings: RetrieverSettings, where: str) -> Any:
+def _open(where: str, commands: IndexCommands) -> Any:
     import chromadb
     from chromadb.api.shared_system_client import SharedSystemClient
 
@@ -184,7 +189,7 @@ def _open(settings: RetrieverSettings, where: str) -> Any:
         except Exception as error:
             # A store that failed to open stays registered and would answer the next attempt, half made.
             SharedSystemClient._identifier_to_system.pop(where, None)
-            raise _translated(error, where, server=False) from error
+            raise _unreadable(error, where, commands) from error
 
 
 def _connect(settings: RetrieverSettings, where: str) -> Any:
@@ -199,10 +204,12 @@ def _connect(settings: RetrieverSettings, where: str) -> Any:
         ) from error
 
 
-def _translated(error: Exception, where: str, server: bool) -> MamaError:
-    if server:
-        return ExecutionError(f"Chroma at {where}: {_line(error)}")
-    return IndexStateError(f"the index at {where} cannot be read ({_line(error)}): run `{REBUILD}`")
+def _server_error(error: Exception, where: str) -> MamaError:
+    return ExecutionError(f"Chroma at {where}: {_line(error)}")
+
+
+def _unreadable(error: Exception, where: str, commands: IndexCommands) -> MamaError:
+    return IndexStateError(f"the index at {where} cannot be read ({_line(error)}): run `{commands.rebuild}`")
 
 
 def _line(error: Exception) -> str:

@@ -104,11 +104,11 @@ def corpus_folder(settings: CorpusSettings | None = None) -> Path:
     if settings.folder is None:
         raise DeclarationError(
             f"corpus.out: name the folder of the documents of corpus {settings.name!r}, such as corpus.out=evidence, "
-            "and fetch them with `mama index fetch`"
+            "and fetch them with `mama index fetch` and the same settings"
         )
     root = Path(settings.folder).expanduser()
     if not root.is_dir():
-        fetch = "; fetch them with `mama index fetch`" if settings.has_sources else ""
+        fetch = "; fetch them with `mama index fetch` and the same settings" if settings.has_sources else ""
         raise DeclarationError(f"corpus.path: {root} is not a folder; give the one that holds the documents{fetch}")
     return root
 

@@ -11,11 +11,12 @@ from dspy_mama.core.errors import IndexStateError
 from dspy_mama.retrieval.build import cached_embedder
 from dspy_mama.retrieval.chroma import open_store
 from dspy_mama.retrieval.chunking import CHUNKER_VERSION
+from dspy_mama.retrieval.commands import IndexCommands
 from dspy_mama.retrieval.corpus import load_corpus
 from dspy_mama.retrieval.embedding import make_embedder
 from dspy_mama.retrieval.retriever import ChromaRetriever
 from dspy_mama.retrieval.snapshot import Scope
-from dspy_mama.retrieval.store import BUILD, IndexHeader, collection_name, sizes_of
+from dspy_mama.retrieval.store import IndexHeader, collection_name, sizes_of
 from dspy_mama.settings import CorpusSettings, EmbedderSettings, RetrieverSettings
 
 
@@ -62,10 +63,11 @@ def index_info(corpus: CorpusSettings, embedder: EmbedderSettings, retriever: Re
     model = make_embedder(embedder).id
     name = collection_name(retriever, corpus, model)
     current = {document.id: document.hash for document in load_corpus(corpus)}
-    with open_store(retriever, name) as store:
+    commands = IndexCommands.of(corpus, embedder, retriever)
+    with open_store(retriever, name, commands=commands) as store:
         header = store.header() if store.exists() else None
         if header is None:
-            raise IndexStateError(f"there is no index {name} at {store.where}: run `{BUILD}`")
+            raise IndexStateError(f"there is no index {name} at {store.where}: run `{commands.build}`")
         stored, (passages, _) = store.document_hashes(), store.load()
         where = store.where
     documents = {passage.document: passage for passage in passages}.values()
@@ -115,7 +117,8 @@ def search_index(
     """
     model = cached_embedder(embedder, retriever)
     try:
-        return ChromaRetriever(retriever, model, corpus, scope).search(query, domains)
+        commands = IndexCommands.of(corpus, embedder, retriever)
+        return ChromaRetriever(retriever, model, corpus, scope, commands=commands).search(query, domains)
     finally:
         model.cache.close()
 

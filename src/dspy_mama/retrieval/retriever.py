@@ -17,10 +17,11 @@ from dspy_mama.retrieval.budget import within_budget
 from dspy_mama.retrieval.build import cached_embedder
 from dspy_mama.retrieval.chroma import ChromaStore, open_store
 from dspy_mama.retrieval.chunking import is_cjk
+from dspy_mama.retrieval.commands import IndexCommands
 from dspy_mama.retrieval.embedding import Vectors
 from dspy_mama.retrieval.ranking import Means, Ranking
 from dspy_mama.retrieval.snapshot import CJK_LANGUAGES, Scope, Snapshot
-from dspy_mama.retrieval.store import BUILD, IndexHeader, check_header, collection_name, stamp_file
+from dspy_mama.retrieval.store import IndexHeader, check_header, collection_name, stamp_file
 from dspy_mama.settings import CorpusSettings, EmbedderSettings, RetrieverSettings
 
 _SERVER_SECONDS: Final = 30.0
@@ -74,6 +75,8 @@ class ChromaRetriever:
         embedder: Embedder,
         corpus: CorpusSettings,
         scope: Scope | None = None,
+        *,
+        commands: IndexCommands | None = None,
     ) -> None:
         """Reads the index, so that a missing or unfit one is known before the first token is spent.
 
@@ -82,11 +85,13 @@ class ChromaRetriever:
             embedder: Embeds queries; must be the one that made the index.
             corpus: The corpus that the index was made from.
             scope: Which passages may be found; None = all.
+            commands: What messages tell to run; None = commands without the embedder, which settings need not describe.
 
         Raises:
             IndexStateError: There is no index, or it does not fit; the message names the command that repairs.
             DeclarationError: A Chroma server cannot be reached.
         """
+        self._commands = commands or IndexCommands.of(corpus, None, settings)
         self.settings, self.embedder, self.corpus = settings, embedder, corpus
         self.scope = scope or Scope()
         self.collection = collection_name(settings, corpus, embedder.id)
@@ -185,7 +190,7 @@ class ChromaRetriever:
             return ""
 
     def _load(self, known: Ranking | None) -> Ranking:
-        with open_store(self.settings, self.collection) as store:
+        with open_store(self.settings, self.collection, commands=self._commands) as store:
             header = _header_of(store, self.embedder, self.corpus)
             if known is not None and known.snapshot.header == header:
                 return known
@@ -194,7 +199,7 @@ class ChromaRetriever:
 
 
 def load_index(
-    settings: RetrieverSettings, embedder: Embedder, corpus: CorpusSettings
+    settings: RetrieverSettings, embedder: Embedder, corpus: CorpusSettings, commands: IndexCommands | None = None
 ) -> tuple[IndexHeader, list[Passage], Vectors]:
     """Returns an index: its header, its passages sorted by id, and their unit vectors.
 
@@ -202,7 +207,8 @@ def load_index(
         IndexStateError: There is no index, or it does not fit; the message names the command that repairs.
         DeclarationError: A Chroma server cannot be reached.
     """
-    with open_store(settings, collection_name(settings, corpus, embedder.id)) as store:
+    commands = commands or IndexCommands.of(corpus, None, settings)
+    with open_store(settings, collection_name(settings, corpus, embedder.id), commands=commands) as store:
         header = _header_of(store, embedder, corpus)
         return header, *_whole(store, header)
 
@@ -217,14 +223,15 @@ def make_ranking(
 
 def _header_of(store: ChromaStore, embedder: Embedder, corpus: CorpusSettings) -> IndexHeader:
     if not store.exists():
-        raise IndexStateError(f"there is no collection {store.name} at {store.where}: run `{BUILD}`")
-    return check_header(store.header(), store.name, embedder.id, embedder.dimension, corpus)
+        raise IndexStateError(f"there is no collection {store.name} at {store.where}: run `{store.commands.build}`")
+    return check_header(store.header(), store.name, embedder.id, embedder.dimension, corpus, store.commands)
 
 
 def _whole(store: ChromaStore, header: IndexHeader) -> tuple[list[Passage], Vectors]:
     passages, vectors = store.load()
     if len(passages) != header.chunks:
-        raise IndexStateError(f"index {store.name} holds {len(passages)} of {header.chunks} chunks: run `{BUILD}`")
+        held = f"index {store.name} holds {len(passages)} of {header.chunks} chunks"
+        raise IndexStateError(f"{held}: run `{store.commands.build}`")
     return passages, vectors
 
 
@@ -255,4 +262,5 @@ def open_retriever(
         return NullRetriever()
     collections = ("encyclopedic",) if context == "encyclopedic" else None
     scope = Scope(jurisdictions, collections, languages)
-    return ChromaRetriever(retriever, cached_embedder(embedder, retriever), corpus, scope)
+    commands = IndexCommands.of(corpus, embedder, retriever)
+    return ChromaRetriever(retriever, cached_embedder(embedder, retriever), corpus, scope, commands=commands)

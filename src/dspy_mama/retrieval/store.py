@@ -13,12 +13,9 @@ from dspy_mama.core.cases import DOMAINS, Passage
 from dspy_mama.core.errors import DeclarationError, IndexStateError
 from dspy_mama.core.ids import object_hash
 from dspy_mama.retrieval.chunking import CHUNKER_VERSION, Chunk
+from dspy_mama.retrieval.commands import IndexCommands
 from dspy_mama.retrieval.corpus import Document
 from dspy_mama.settings import CorpusSettings, RetrieverSettings
-
-BUILD: Final = "mama index build"
-REBUILD: Final = "mama index build --rebuild"
-"""Commands that error messages name."""
 
 SPACE: Final = "cosine"
 
@@ -155,26 +152,35 @@ def collection_name(settings: RetrieverSettings, corpus: CorpusSettings, embedde
 
 
 def check_header(
-    header: IndexHeader | None, name: str, embedder: str, dimension: int, corpus: CorpusSettings
+    header: IndexHeader | None,
+    name: str,
+    embedder: str,
+    dimension: int,
+    corpus: CorpusSettings,
+    commands: IndexCommands,
 ) -> IndexHeader:
     """Returns the header if the index fits what is asked of it.
 
     Raises:
         IndexStateError: It does not; the message names the command that repairs.
     """
-    check_vectors(header, name, embedder, dimension)
+    check_vectors(header, name, embedder, dimension, commands)
     assert header is not None
     if header.state != "ready":
-        raise IndexStateError(f"index {name}: its build was interrupted or still runs; `{BUILD}` goes on from there")
+        raise IndexStateError(
+            f"index {name}: its build was interrupted or still runs; `{commands.build}` goes on from there"
+        )
     if (header.chunker, header.sizes) != (CHUNKER_VERSION, sizes_of(corpus)):
         raise IndexStateError(
             f"index {name}: cut with chunker {header.chunker}, sizes {header.sizes}; asked for {CHUNKER_VERSION}, "
-            f"{sizes_of(corpus)}: run `{BUILD}`"
+            f"{sizes_of(corpus)}: run `{commands.build}`"
         )
     return header
 
 
-def check_vectors(header: IndexHeader | None, name: str, embedder: str, dimension: int) -> None:
+def check_vectors(
+    header: IndexHeader | None, name: str, embedder: str, dimension: int, commands: IndexCommands
+) -> None:
     """Refuses an index whose vectors are of another kind than the embedder's: they cannot be compared.
 
     Raises:
@@ -183,12 +189,12 @@ def check_vectors(header: IndexHeader | None, name: str, embedder: str, dimensio
     if header is None:
         raise IndexStateError(
             f"collection {name} was not made by this library (no header): set retriever.collection to another name, "
-            f"or replace it with `{REBUILD}`"
+            f"or replace it with `{commands.rebuild}`"
         )
     if (header.embedder, header.dimension) != (embedder, dimension):
         raise IndexStateError(
             f"index {name} holds vectors of {header.embedder} ({header.dimension} dimensions), the embedder is "
-            f"{embedder} ({dimension}): choose that embedder, another retriever.collection, or run `{REBUILD}`"
+            f"{embedder} ({dimension}): choose that embedder, another retriever.collection, or run `{commands.rebuild}`"
         )
     if header.space != SPACE or not header.normalised:
-        raise IndexStateError(f"index {name}: {SPACE} distance and unit vectors are needed: run `{REBUILD}`")
+        raise IndexStateError(f"index {name}: {SPACE} distance and unit vectors are needed: run `{commands.rebuild}`")

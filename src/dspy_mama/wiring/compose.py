@@ -32,11 +32,6 @@ def hydra_overrides(overrides: Sequence[str]) -> list[str]:
     return ready
 
 
-def quoted(value: str) -> str:
-    """Returns a value as an override takes it literally, whatever signs it holds."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 def settings_from(config: Any) -> Settings:
     """Returns the settings of a composed config.
 

@@ -59,7 +59,7 @@ def _data(settings: Settings) -> tuple[State, str]:
 
 
 def _index(settings: Settings) -> tuple[State, str]:
-    from dspy_mama.retrieval import index_info
+    from dspy_mama.retrieval import IndexCommands, index_info
     from dspy_mama.wiring.build import needs_evidence
     from dspy_mama.wiring.index import ensure_shipped_index
 
@@ -68,7 +68,8 @@ def _index(settings: Settings) -> tuple[State, str]:
     ensure_shipped_index(settings)
     info = index_info(settings.corpus, settings.embedder, settings.retriever)
     if not info.fresh:
-        return "warning", f"{info.name}: documents changed since it was built: mama index build"
+        command = IndexCommands.of(settings.corpus, settings.embedder, settings.retriever).build
+        return "warning", f"{info.name}: documents changed since it was built: {command}"
     return "ok", f"{info.header.chunks} chunks of {info.header.documents} documents, {info.header.embedder}"
 
 

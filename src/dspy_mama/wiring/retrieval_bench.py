@@ -17,6 +17,7 @@ from dspy_mama.core.resources import shipped
 from dspy_mama.retrieval import Scope, cached_embedder
 from dspy_mama.retrieval.budget import within_budget
 from dspy_mama.retrieval.cache import CachedEmbedder
+from dspy_mama.retrieval.commands import IndexCommands
 from dspy_mama.retrieval.ranking import Ranking
 from dspy_mama.retrieval.relevance import (
     CUTOFFS,
@@ -90,7 +91,8 @@ class _Bench:
 
     def __init__(self, settings: Settings, embedder: CachedEmbedder, queries: Sequence[BenchmarkQuery]) -> None:
         self.settings, self.embedder = settings, embedder
-        self.header, self.passages, self.vectors = load_index(settings.retriever, embedder, settings.corpus)
+        commands = IndexCommands.of(settings.corpus, settings.embedder, settings.retriever)
+        self.header, self.passages, self.vectors = load_index(settings.retriever, embedder, settings.corpus, commands)
         languages = (*sorted({passage.language for passage in self.passages}), ALL_LANGUAGES)
         tasks = (self._task(query, language) for query in queries for language in languages)
         self.tasks = [task for task in tasks if task is not None]
