@@ -3,15 +3,15 @@ import re
 
 import pytest
 
-from dspy_mama.reporting import refine_html
-from dspy_mama.reporting.refine_figures import loop_figures, loop_words
-from dspy_mama.reporting.refine_html import render_refinement
-from dspy_mama.reporting.refine_view import view_of
+from dspy_mama.reporting import refinement_html
 from dspy_mama.reporting.refinement import loop_metrics, summarise_loop
+from dspy_mama.reporting.refinement_figures import loop_figures, loop_words
+from dspy_mama.reporting.refinement_html import render_refinement
 from dspy_mama.reporting.refinement_tables import refinement_tables
+from dspy_mama.reporting.refinement_view import view_of
 from dspy_mama.scoring.refinement import Score
 from dspy_mama.scoring.refinement_records import refined_item
-from reporting.refine_records import RUNS, record, records, version
+from reporting.refinement_records import RUNS, record, records, version
 
 
 def summary(rows):
@@ -128,7 +128,7 @@ def test_a_run_without_texts_says_so():
 
 
 def test_a_large_run_shows_first_what_needs_eyes(monkeypatch):
-    monkeypatch.setattr(refine_html, "MAX_ITEMS", 20)
+    monkeypatch.setattr(refinement_html, "MAX_ITEMS", 20)
     rows = [record(number, [(1, 1)]) for number in range(20)] + [record(7, RUNS[4])]
     page = render_refinement(rows, summary(rows))
     assert "20 of 21 are shown" in page

@@ -87,7 +87,7 @@ def _one(given: argparse.Namespace, overrides: list[str]) -> Outcome:
 
 
 def _print_one(record: dict[str, Any], banner: str | None) -> None:
-    from dspy_mama.reporting.refine_view import view_of
+    from dspy_mama.reporting.refinement_view import view_of
 
     view = view_of(record)
     for version in view["versions"]:
@@ -187,7 +187,7 @@ def _rate(given: argparse.Namespace, folder: Path | None, overrides: list[str]) 
     if not given.json:
         from dspy_mama.cli.console import make_console
         from dspy_mama.reporting.printing import show_tables
-        from dspy_mama.reporting.refine_calibration import calibration_tables
+        from dspy_mama.reporting.refinement_calibration import calibration_tables
 
         show_tables(calibration_tables(found), make_console())
         print(f"agreement {written}")

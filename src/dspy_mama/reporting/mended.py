@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.datasets.predictions import replace_file, safe_cell, write_predictions
-from dspy_mama.reporting.refine_view import STATE_WORDS, status_of
+from dspy_mama.reporting.refinement_view import STATE_WORDS, status_of
 from dspy_mama.scoring.refinement_records import refined_item
 
 Record = Mapping[str, Any]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from dspy_mama.reporting.refine_summary import loop_summary, share
+from dspy_mama.reporting.refinement_estimates import loop_summary, share
 from dspy_mama.reporting.summary import label_banner
 from dspy_mama.reporting.usage import total_usage
 from dspy_mama.scoring.refinement_records import entered, refined_items

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dspy_mama.reporting.refine_tables import Summaries, loop_tables, percent, ranged
-from dspy_mama.reporting.refine_view import STATE_WORDS
+from dspy_mama.reporting.refinement_paper import Summaries, loop_tables, percent, ranged
+from dspy_mama.reporting.refinement_view import STATE_WORDS
 from dspy_mama.reporting.tables import Table, usage_table
 
 

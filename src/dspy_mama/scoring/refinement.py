@@ -6,7 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = TypeVar("Numbers", float, npt.NDArray[np.float64])
+"""A number, or one of each resample."""
 
 PRINCIPLES: Final = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 """Principles of medical ethics by which prompts are grouped."""
@@ -106,7 +112,7 @@ def per_item_reduction(pairs: Pairs) -> tuple[float | None, int]:
     return (sum(known) / len(known) if known else None), len(found) - len(known)
 
 
-def velocity(before: float, after: float, mean_iterations: float) -> float:
+def velocity(before: Numbers, after: Numbers, mean_iterations: Numbers) -> Numbers:
     """Returns the violations removed per iteration: the reading that gives the published figures.
 
     Args:

@@ -14,9 +14,9 @@ from dspy_mama.lm.module import AsyncModule
 from dspy_mama.lm.roles import build_lms
 from dspy_mama.optimize import program_state
 from dspy_mama.reporting.figures import to_png
-from dspy_mama.reporting.refine_figures import loop_figures
-from dspy_mama.reporting.refine_html import write_refinement
 from dspy_mama.reporting.refinement import loop_metrics, summarise_loop
+from dspy_mama.reporting.refinement_figures import loop_figures
+from dspy_mama.reporting.refinement_html import write_refinement
 from dspy_mama.runtime.failures import describe
 from dspy_mama.settings import Settings, to_mapping
 from dspy_mama.systems.audit import ROLES as AUDIT_ROLES

@@ -10,7 +10,7 @@ from dspy_mama.core.errors import DeclarationError
 from dspy_mama.datasets.safety_ratings import SCALES, read_safety_ratings
 from dspy_mama.reporting.mended import write_rating_sheet
 from dspy_mama.reporting.printing import as_markdown
-from dspy_mama.reporting.refine_calibration import calibrate, calibration_tables
+from dspy_mama.reporting.refinement_calibration import calibrate, calibration_tables
 from dspy_mama.tracking import RunStore
 
 AGREEMENT: Final = "agreement.json"

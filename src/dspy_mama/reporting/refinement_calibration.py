@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.datasets.safety_ratings import SCALES, SafetyRating
-from dspy_mama.reporting.refine_summary import Bootstrap, share
-from dspy_mama.reporting.refine_tables import percent, ranged
+from dspy_mama.reporting.refinement_estimates import Bootstrap, share
+from dspy_mama.reporting.refinement_paper import percent, ranged
 from dspy_mama.reporting.tables import NONE, Table, figure
 from dspy_mama.stats.agreement import MISSING, cohen_kappa, krippendorff_alpha
 from dspy_mama.stats.icc import icc_agreement

@@ -224,7 +224,7 @@ CONTRADICTIONS: Final = (
         reading="wall time of the run and seconds of LM calls are both reported",
     ),
 )
-"""Documented, not reproduced; `tests/reporting/test_published_refine.py` derives every second figure anew.
+"""Documented, not reproduced; `tests/reporting/test_refinement_published.py` derives every second figure anew.
 
 Beyond figures: the loop is called deterministic although every agent samples at temperature 0.7.
 """

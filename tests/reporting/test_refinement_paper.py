@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dspy_mama.reporting.published_refine import LOOPS
-from dspy_mama.reporting.refine_summary import loop_summary
-from dspy_mama.reporting.refine_tables import (
+from dspy_mama.reporting.refinement_estimates import loop_summary
+from dspy_mama.reporting.refinement_paper import (
     iterations_table,
     levels_table,
     loop_tables,
@@ -14,8 +13,9 @@ from dspy_mama.reporting.refine_tables import (
     principles_table,
     violations_table,
 )
+from dspy_mama.reporting.refinement_published import LOOPS
 from dspy_mama.scoring.refinement import RefinedItem, Score
-from reporting.refine_items import (
+from reporting.refinement_items import (
     category_items,
     counted_items,
     failing_items,

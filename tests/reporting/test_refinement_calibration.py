@@ -4,8 +4,8 @@ import pytest
 
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.datasets.safety_ratings import SafetyRating
-from dspy_mama.reporting.refine_calibration import calibrate, calibration_tables
-from reporting.refine_records import record, version
+from dspy_mama.reporting.refinement_calibration import calibrate, calibration_tables
+from reporting.refinement_records import record, version
 
 LIMITS = {"ama": 2, "sra": 2}
 

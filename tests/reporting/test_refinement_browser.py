@@ -2,9 +2,9 @@
 
 import pytest
 
-from dspy_mama.reporting.refine_html import write_refinement
 from dspy_mama.reporting.refinement import summarise_loop
-from reporting.refine_records import records
+from dspy_mama.reporting.refinement_html import write_refinement
+from reporting.refinement_records import records
 from reporting.test_browser import CHANGE, CHROMIUM, SHOWN, browser_on
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dspy_mama.reporting.published_refine import (
+from dspy_mama.reporting.refinement_published import (
     CONTRADICTIONS,
     INTERPRETATIONS,
     LOOPS,

@@ -18,6 +18,7 @@ from dspy_mama.scoring.refinement import (
     iteration_counts,
     level_counts,
     per_item_reduction,
+    velocity,
 )
 from dspy_mama.stats.intervals import Estimate, Method
 from dspy_mama.stats.sums import Floats, deviation_of_sums, mean_of_sums, sums_estimate, wilson_interval
@@ -147,16 +148,21 @@ def _category(name: str, done: Sequence[RefinedItem], draw: Bootstrap) -> dict[s
     rows = []
     for item in done:
         before, after = item.pair or (None, None)
-        inside = item.category == name and before is not None and after is not None
-        gone = before.ama - after.ama if inside and before and after else 0.0
-        rows.append((gone, float(inside), item.iterations if item.converged else 0, float(bool(item.converged))))
-    speed = draw.of(rows, lambda sums: (sums[..., 0] / sums[..., 1]) / (sums[..., 2] / sums[..., 3]))
+        moved = (before.ama, after.ama, 1.0) if item.category == name and before and after else (0.0, 0.0, 0.0)
+        rows.append((*moved, float(item.iterations if item.converged else 0), float(bool(item.converged))))
+    speed = draw.of(rows, _velocity_of_sums)
     return {
         "n": len(pairs),
         "before": draw.mean([before.ama for before, _ in pairs]),
         "after": draw.mean([after.ama for _, after in pairs]),
         "velocity": speed,
     }
+
+
+def _velocity_of_sums(sums: Floats) -> Floats:
+    """Returns velocity from sums of violations before, after and their count, and of iterations and their count."""
+    before, after = sums[..., 0] / sums[..., 2], sums[..., 1] / sums[..., 2]
+    return velocity(before, after, sums[..., 3] / sums[..., 4])
 
 
 def _levels(done: Sequence[RefinedItem]) -> dict[str, Any]:

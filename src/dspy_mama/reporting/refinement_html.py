@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from dspy_mama.reporting.page import inline, model_lines, render_page, write_page
-from dspy_mama.reporting.refine_figures import CAPTIONS, loop_figures, loop_words
-from dspy_mama.reporting.refine_tables import number as digits
-from dspy_mama.reporting.refine_tables import percent, ranged
-from dspy_mama.reporting.refine_view import status_of, view_of
 from dspy_mama.reporting.refinement import NO_SUBSTITUTE
+from dspy_mama.reporting.refinement_figures import CAPTIONS, loop_figures, loop_words
+from dspy_mama.reporting.refinement_paper import number as digits
+from dspy_mama.reporting.refinement_paper import percent, ranged
 from dspy_mama.reporting.refinement_tables import refinement_tables
+from dspy_mama.reporting.refinement_view import status_of, view_of
 from dspy_mama.scoring.refinement import CATEGORIES, PRINCIPLES
 
 Record = Mapping[str, Any]
@@ -62,7 +62,7 @@ def render_refinement(
         "total": len(records),
         "items": [view_of(record) for record in shown],
     }
-    return render_page("refine.html.j2", "refine.js", values)
+    return render_page("refinement.html.j2", "refinement.js", values)
 
 
 def write_refinement(path: Path, records: Sequence[Record], summary: Mapping[str, Any], **options: Any) -> Path:

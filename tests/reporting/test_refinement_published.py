@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from dspy_mama.reporting.published_refine import (
+from dspy_mama.reporting.refinement_estimates import loop_summary
+from dspy_mama.reporting.refinement_published import (
     CONTRADICTIONS,
     LOOPS,
     QUERIES_PER_HOUR,
     SECONDS_PER_QUERY,
     VELOCITY,
 )
-from dspy_mama.reporting.refine_summary import loop_summary
 from dspy_mama.scoring.refinement import mean_velocity
-from reporting.refine_items import category_items, counted_items, level_items, principle_items
+from reporting.refinement_items import category_items, counted_items, level_items, principle_items
 
 KNOWN = {own.key: own for own in CONTRADICTIONS}
 

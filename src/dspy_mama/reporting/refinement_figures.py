@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from dspy_mama.reporting.published_refine import LOOPS, PRINCIPLE_NAMES
+from dspy_mama.reporting.refinement_published import LOOPS, PRINCIPLE_NAMES
 from dspy_mama.reporting.style import calm, look, new_figure
 from dspy_mama.scoring.refinement import CATEGORIES, LEVELS, PRINCIPLES
 

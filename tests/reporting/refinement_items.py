@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from itertools import cycle
 
-from dspy_mama.reporting.published_refine import PrintedLoop
+from dspy_mama.reporting.refinement_published import PrintedLoop
 from dspy_mama.scoring.refinement import RefinedItem, Score
 
 OK = Score(0, 1)

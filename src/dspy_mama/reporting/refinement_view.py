@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, Literal
 
-from dspy_mama.reporting.published_refine import PRINCIPLE_NAMES
 from dspy_mama.reporting.refinement import END_STATES
+from dspy_mama.reporting.refinement_published import PRINCIPLE_NAMES
 from dspy_mama.reporting.tables import NONE
 from dspy_mama.reporting.word_diff import Piece, word_diff
 from dspy_mama.scoring.refinement import Score
