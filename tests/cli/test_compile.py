@@ -49,6 +49,44 @@ def test_a_compile_run_leaves_five_files_a_diff_and_an_mlflow_run_with_candidate
     assert code == 0
     assert "[demonstration 1]" in out
 
+    # The report made anew says the same, to the letter: scores, compilation and both pages.
+    pages = {name: (folder / name).read_text(encoding="utf-8") for name in ("report.html", "comparison.html")}
+    assert "Compiled with bootstrap against uncompiled" in pages["report.html"]
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    assert {name: value for name, value in document.items() if name in summary["compile"]} == summary["compile"]
+    for page in pages:
+        (folder / page).unlink()
+    code, out, _ = mama("report", str(folder), "--json")
+    assert code == 0
+    assert {k: v for k, v in json.loads(out).items() if k != "report"} == summary
+    assert {name: (folder / name).read_text(encoding="utf-8") for name in pages} == pages
+
+
+def test_a_report_of_other_records_is_another_one_and_a_run_cut_short_is_told_how_to_go_on(mama, table, workplace):
+    words = ("compile", "optimizer=labelled", f"data.path={table}", *columns(), *OPTIONS, "tracking=none", "--json")
+    code, out, err = mama(*words, script=learns_from_demos)
+    assert code == 0, err
+    assert err == ""  # no bars, logs and texts of DSPy's own
+    document = json.loads(out)
+    folder = workplace / document["folder"]
+    rows = [json.loads(line) for line in (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        row["verdicts"]["legal"] = "undetermined"
+        row["phases"][row["final_phase"]]["legal"].update(outcome="refused", risk=None)
+    (folder / "records.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    code, out, err = mama("report", str(folder), "--json")
+    assert code == 0, err
+    found = json.loads(out)["compile"]
+    assert found["test"]["after"]["value"] < document["test"]["after"]["value"]
+    assert found["test"]["before"] == document["test"]["before"]
+    assert found["candidates"] == document["candidates"]
+    (folder / "records.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows[1:]), encoding="utf-8")
+    assert "not about the same pairs" in mama("report", str(folder))[2]
+    (folder / "compile.json").unlink()
+    code, _, err = mama("report", str(folder))
+    assert code == 2
+    assert "the command that began it goes on with it" in err
+
 
 def test_the_dry_run_asks_no_lm(mama, table):
     code, out, err = mama(
@@ -131,4 +169,8 @@ def test_where_texts_may_not_be_stored_no_file_holds_any(mama, table, workplace)
     folder = workplace / json.loads(out)["folder"]
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) > 8
+    made = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["compile"]
+    code, out, err = mama("report", str(folder), "--json")
+    assert code == 0, err
+    assert json.loads(out)["compile"] == made
     assert not [path.name for path in files if b"tablets" in path.read_bytes()]

@@ -91,7 +91,7 @@ def _print(outcome: Any) -> None:
         before, after, gap = (measured[side] for side in ("before", "after", "difference"))
         print(
             f"{split:<11} {document['target']}: uncompiled {_value(before)}, compiled {_value(after)}, "
-            f"difference {_value(gap)}: {gap['finding']} (n = {before['n']})"
+            f"difference {_value(gap, '+')}: {gap['finding']} (n = {before['n']})"
         )
     if document["test"] is None:
         print("test        not looked at")
@@ -111,11 +111,11 @@ def _print(outcome: Any) -> None:
         print(f"mlflow      run {outcome.tracked}{f', model {outcome.model}' if outcome.model else ''}")
 
 
-def _value(own: dict[str, Any]) -> str:
+def _value(own: dict[str, Any], sign: str = "") -> str:
     if own["value"] is None:
         return "undefined"
-    bounds = "" if own["ci95"] is None else f" ({own['ci95'][0]:.3f} to {own['ci95'][1]:.3f})"
-    return f"{own['value']:.3f}{bounds}"
+    bounds = "" if own["ci95"] is None else f" ({own['ci95'][0]:{sign}.3f} to {own['ci95'][1]:{sign}.3f})"
+    return f"{own['value']:{sign}.3f}{bounds}"
 
 
 COMPILE: Final = Verb("optimise the audit on gold pairs, and prove whether it helped", _arguments, _run)

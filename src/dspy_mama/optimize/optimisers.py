@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from dspy.utils.callback import BaseCallback
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.lm.schema import field_specs
 from dspy_mama.optimize.examples import tidy_demos
+from dspy_mama.optimize.quiet import quiet
 from dspy_mama.scoring.reward import Feedback, Reward
 from dspy_mama.settings import OptimizerSettings
 
@@ -229,7 +229,7 @@ def run_optimiser(name: str, search: Search) -> list[Any]:
     callbacks = [*(dspy.settings.callbacks or []), log]
     try:
         # History is switched on: it is how calls are charged, and metered LMs keep none of it.
-        with dspy.context(callbacks=callbacks, disable_history=False, max_errors=_ENDLESS), _quiet():
+        with dspy.context(callbacks=callbacks, disable_history=False, max_errors=_ENDLESS), quiet():
             found = OPTIMISERS[name](search)
     except DeclarationError:
         raise
@@ -242,22 +242,3 @@ def run_optimiser(name: str, search: Search) -> list[Any]:
         raise DeclarationError(f"the LM cannot be used: {why}; the same command goes on from here")
     logged = [program for _, program in sorted(log.found, key=lambda entry: -entry[0])]
     return [tidy_demos(program.deepcopy()) for program in [*found, *logged]]
-
-
-class _Log:
-    """Takes what DSPy prints."""
-
-    def write(self, text: str) -> int:
-        if text.strip():
-            logger.debug("%s", text.rstrip())
-        return len(text)
-
-    def flush(self) -> None:
-        return
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keeps what DSPy prints out of stdout, which belongs to the command's own result."""
-    with contextlib.redirect_stdout(_Log()):
-        yield

@@ -199,6 +199,10 @@ def run_tables(summary: Mapping[str, Any]) -> tuple[Table, ...]:
     tables = [scores_table(summary)]
     if any(score["average_domains"] for score in summary["phases"].values()):
         tables += [overall_table(summary), deltas_table(summary)]
+    if summary.get("compile"):
+        from dspy_mama.reporting.compilation import compilation_tables
+
+        tables = [*compilation_tables(summary["compile"]), *tables]
     if summary.get("stability"):
         from dspy_mama.reporting.stability_tables import stability_tables
 

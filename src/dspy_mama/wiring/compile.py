@@ -22,6 +22,7 @@ from dspy_mama.runtime import PairKind, UnscoredRate, check_unscored
 from dspy_mama.settings import Settings, to_mapping
 from dspy_mama.tracking import RunStore
 from dspy_mama.wiring.build import build_auditor_program, build_tracker
+from dspy_mama.wiring.compile_report import UNCOMPILED, write_comparison
 from dspy_mama.wiring.compile_tracking import log_candidates, log_program
 from dspy_mama.wiring.lifecycle import RunPlan, track, write_parts
 from dspy_mama.wiring.study import audit_of, bootstrap_of, final_phase_of, run_spec, write_pictures
@@ -100,8 +101,8 @@ def run_compile(settings: Settings, say: Say) -> CompileOutcome:
         plan = _plan(settings, program, loaded.pairs, spec, loaded.facts, result)
         demos = "keep" if settings.tracking.store_text else "strip"
         write_result(store.folder, result, settings.optimizer, demos)
-        records = _write_records(settings, store, measured)
-        _write_comparison(store.folder, measured, settings)
+        _write_records(settings, store, measured, store.load("spec"))
+        records = store.records()
         summary = {**plan.summarise(records), "compile": document}
         write_parts(plan, store, started)
         write_pictures(store.folder, records, summary, store.load("spec"))
@@ -184,43 +185,16 @@ def compile_metrics(document: dict[str, Any]) -> dict[str, float | None]:
     return metrics
 
 
-def _write_records(settings: Settings, store: RunStore, measured: Measured) -> tuple[dict[str, Any], ...]:
-    """Writes the kept program's audits as the run's records, and the uncompiled one's beside them."""
+def _write_records(settings: Settings, store: RunStore, measured: Measured, spec: dict[str, Any]) -> None:
+    """Writes the kept program's audits as the run's records, the uncompiled one's beside them, and compares both."""
     kind = PairKind(final_phase_of(settings))
 
     def plain(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         rows = [{**record, "seconds": 0.0, "position": place} for place, record in enumerate(records)]
         return rows if settings.tracking.store_text else [kind.without_texts(row) for row in rows]
 
-    known = store.finished_keys()
-    store.append(*(row for row in plain(measured.after.records) if row["key"] not in known))
-    lines = (json.dumps(row, ensure_ascii=False) for row in plain(measured.before.records))
-    (store.folder / "uncompiled.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return store.records()
-
-
-def _write_comparison(folder: Path, measured: Measured, settings: Settings) -> Path:
-    """Writes the page that compares both programs, with paired intervals."""
-    from dspy_mama.reporting import label_banner
-    from dspy_mama.reporting.comparison import compare_systems
-    from dspy_mama.reporting.comparison_html import render_comparison
-    from dspy_mama.reporting.page import write_page
-
-    sides = {"uncompiled": measured.before, "compiled": measured.after}
-    labels = {name: side.labels for name, side in sides.items()}
-    study = settings.experiment
-    found = compare_systems(labels, seed=study.seed, resamples=study.resamples, method=study.interval)
-    kind = PairKind(final_phase_of(settings))
-    records = {
-        name: {
-            (str(record["id"]), 0): record if settings.tracking.store_text else kind.without_texts(record)
-            for record in side.records
-        }
-        for name, side in sides.items()
-    }
-    models = {r: [str(m) for m in {row["models"].get(r) for row in measured.after.records}] for r in ("judge",)}
-    context = [f"Optimizer {settings.optimizer.name}, {folder.name}"]
-    page = render_comparison(
-        found, labels, records, title="Compiled against uncompiled", context=context, banner=label_banner(models)
-    )
-    return write_page(folder / "comparison.html", page)
+    before, after, known = plain(measured.before.records), plain(measured.after.records), store.finished_keys()
+    store.append(*(row for row in after if row["key"] not in known))
+    lines = (json.dumps(row, ensure_ascii=False) for row in before)
+    (store.folder / UNCOMPILED).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_comparison(store.folder, measured, spec, before, after)

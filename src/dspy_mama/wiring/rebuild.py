@@ -46,7 +46,8 @@ def rebuild_any(folder: Path) -> tuple[str, dict[str, Any], Path]:
     Raises:
         DeclarationError: The folder is no run, or it holds no record.
     """
-    system = system_of(RunStore.open(folder).records())
+    store = RunStore.open(folder)
+    system = system_of(store.records())
     if system == "refine":
         from dspy_mama.wiring.refine import rebuild as rebuild_refine
 
@@ -55,6 +56,10 @@ def rebuild_any(folder: Path) -> tuple[str, dict[str, Any], Path]:
         from dspy_mama.wiring.diagnose import rebuild as rebuild_diagnosis
 
         return system, *rebuild_diagnosis(folder)
+    if store.load("spec").get("name") == "compile":
+        from dspy_mama.wiring.compile_report import rebuild_compile
+
+        return system, *rebuild_compile(folder)
     from dspy_mama.wiring.study import rebuild_report
 
     return system, *rebuild_report(folder)

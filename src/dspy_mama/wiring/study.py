@@ -152,9 +152,10 @@ def write_pictures(
     figures.mkdir(exist_ok=True)
     for name, figure in run_figures(summary).items():
         (figures / f"{name}.png").write_bytes(to_png(figure))
-    named = [f"{group} {spec[group]['name']}" for group in ("system", "baseline", "ablation", "data") if group in spec]
+    shown = ("system", "baseline", "ablation", "data", *(["optimizer"] if "compile" in summary else []))
+    named = [f"{group} {spec[group]['name']}" for group in shown if group in spec]
     context = [f"Run {folder.name}", ", ".join(named).capitalize()]
-    title = "Supervised baseline" if "baseline" in spec else "Risk audit"
+    title = "Supervised baseline" if "baseline" in spec else "Compiled audit" if "compile" in summary else "Risk audit"
     return write_report(folder / "report.html", records, summary, title=title, context=context)
 
 
@@ -174,9 +175,13 @@ def rebuild_report(folder: Path) -> tuple[dict[str, Any], Path]:
     spec, records = store.load("spec"), store.records()
     if not records:
         raise DeclarationError(f"{folder}: holds no record; run the audit first")
-    options = bootstrap_of(spec.get("experiment", {}))
-    summary = add_stability(summarise(records, **options), records)
+    summary = rebuilt_summary(spec, records)
     return summary, write_pictures(folder, records, summary, spec)
+
+
+def rebuilt_summary(spec: Mapping[str, Any], records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the summary of records under the intervals that their spec asks for."""
+    return add_stability(summarise(records, **bootstrap_of(spec.get("experiment", {}))), records)
 
 
 def bootstrap_of(study: Mapping[str, Any]) -> dict[str, Any]:
