@@ -1,14 +1,18 @@
 import io
+from collections import Counter
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from dspy_mama.reporting import markdown_tables, print_tables, run_tables, summarise
+from dspy_mama.reporting.printing import show_tables
+from dspy_mama.reporting.tables import Table
 
 
 def printed(summary, width=200):
     stream = io.StringIO()
-    print_tables(summary, Console(file=stream, width=width))
+    print_tables(summary, Console(file=stream, width=width, force_terminal=True, color_system=None))
     return stream.getvalue()
 
 
@@ -83,3 +87,20 @@ def test_eighty_columns_hold_every_number(summary):
 
 def test_a_very_narrow_terminal_does_not_fail(summary):
     assert "medical" in printed(summary, width=40)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("width", [80, 132])
+def test_no_part_of_a_cell_is_cut_off_however_narrow_the_window(terminal, width):
+    header = ("Difference", "Measure", "Value (95% CI)", "Finding", "Right: only 1st / 2nd", "McNemar p")
+    row = (f"embedding − {'a long name ' * 4}", "average", "+0.026 (-0.077, +0.130)", "higher", "10 / 11", "1.000")
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, force_terminal=terminal, color_system=None)
+    show_tables([Table("Paired", header, (row,))], console)
+    text = stream.getvalue().replace("0.", ".")
+    wanted = Counter("".join([*header, *row]).replace("0.", ".")) - Counter({" ": 10**6})
+    assert wanted - Counter(text) == Counter()
+    if terminal:
+        assert max(len(line) for line in text.splitlines()) <= width
+    else:
+        assert "+.026 (-.077, +.130)" in text

@@ -11,9 +11,13 @@ from dspy_mama.reporting.tables import PHASE_TITLES, Table, run_tables
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table as RichTable
 
 WIDE: Final = 145
 """Columns of a terminal from which the tables are printed in full."""
+
+_UNBOUNDED: Final = 10_000
+"""Columns within which a table is measured."""
 
 _TEXT: Final = frozenset(
     {
@@ -69,9 +73,31 @@ def show_tables(tables: Iterable[Table], console: Console) -> None:
             # As Text: an id or a model name in square brackets is no markup.
             shown.add_row(*(Text(_compact(cell) if narrow else cell) for cell in cells))
             before = row[0]
-        console.print(shown)
+        _print_whole(shown, console)
         for note in table.notes:
             console.print(Text(note, style="dim"))
+
+
+def _print_whole(table: RichTable, console: Console) -> None:
+    """Prints a table of which nothing is cut off: half an interval is another number.
+
+    Where there is no window to fit, lines are as long as they need to be; in a window words wrap, then numbers.
+    """
+    from rich.measure import Measurement
+
+    room = console.width
+    need = Measurement.get(console, console.options.update(width=_UNBOUNDED), table).maximum
+    if not console.is_terminal:
+        console.width = max(room, need)
+    elif need > room:
+        texts = [column for column in table.columns if column.justify == "left"]
+        for columns in (texts, table.columns):
+            for column in columns:
+                column.no_wrap = False
+            if Measurement.get(console, console.options.update(width=_UNBOUNDED), table).minimum <= room:
+                break
+    console.print(table)
+    console.width = room
 
 
 def _compact(cell: str) -> str:

@@ -168,12 +168,17 @@ def _short_names(systems: Sequence[System]) -> list[str]:
     specs = [system.spec for system in systems]
     facets = [f for f in _FACETS if len({str((spec.get(f) or {}).get("name")) for spec in specs if f in spec}) > 1]
     phases = {spec.get("phase") for spec in specs if spec}
+    kinds = {"baseline" in spec and "system" not in spec for spec in specs if spec}
     names = []
     for system in systems:
         if "baseline" in system.spec and "system" not in system.spec:
             names.append(f"baseline {system.spec['baseline'].get('name')}")
             continue
         parts = [str((system.spec.get(facet) or {}).get("name")) for facet in facets if facet in system.spec]
+        if not parts and len(kinds) > 1 and "system" in system.spec:
+            parts.append(str(system.spec["system"].get("name")))
+        if (system.spec.get("system") or {}).get("program"):
+            parts.append("compiled")
         if system.spec and len(phases) > 1:
             parts.append(str(system.spec["phase"]))
         names.append(" ".join(parts) or system.name)
