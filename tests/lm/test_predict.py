@@ -147,6 +147,13 @@ def test_a_cut_object_is_never_mended_into_a_verdict():
     assert isinstance(reading.outcomes["risk"], Unscored)
 
 
+def test_the_section_in_which_a_reply_was_cut_is_not_read():
+    _, reading, lm = ask("[[ ## risk ## ]]\ntrue\n[[ ## reason ## ]]\nTake ten and", finish="length")
+    assert reading.outcomes["risk"].value is True
+    assert reading.outcomes["reason"].kind == "truncated"
+    assert len(lm.requests) == 2
+
+
 def test_a_cut_reply_without_a_known_limit_is_not_asked_again():
     _, reading, lm = ask("{", finish="length", max_tokens=None)
     assert reading.outcomes["risk"].kind == "truncated"

@@ -154,6 +154,12 @@ def _marked(text: str, names: Sequence[str], material: str) -> dict[str, Any] | 
     return _unique(pairs) if pairs else None
 
 
+def open_section(text: str, names: Sequence[str]) -> str | None:
+    """Returns the field in whose marked section a reply ends: where the reply was cut, its text breaks off."""
+    marks = list(_MARKER.finditer(text))
+    return marks[-1].group(1) if marks and marks[-1].group(1) in names else None
+
+
 def _quoted(span: str, material: str) -> bool:
     """Tells whether a part of a reply stands in the material, where control sequences are broken."""
     return bool(material) and neutralise(span).strip() in material

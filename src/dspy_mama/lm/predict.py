@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import dspy
 
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.event_loop import run_sync
 from dspy_mama.core.outcomes import Outcome, Scored, Unscored
-from dspy_mama.core.reading import is_refusal, read_fields, strip_reasoning
+from dspy_mama.core.reading import is_refusal, open_section, read_fields, strip_reasoning
 from dspy_mama.lm.exchange import Failure, Reply, send
 from dspy_mama.lm.hosts import refuse_leaving
 from dspy_mama.lm.prompt import Message, messages_for, reask_messages
@@ -25,6 +25,9 @@ DECLINED = "the model declined"
 
 REASK_FACTOR = 2
 """The token limit of the one re-ask after a reply that was cut."""
+
+WhenCut = Literal["longer", "again", "keep"]
+"""After a reply that was cut: ask once more with twice the limit, with the same limit, or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,8 @@ def read_reply(reply: Reply, specs: Sequence[FieldSpec], material: str = "") -> 
         whole = Unscored(kind, reason, reply.text)  # type: ignore[arg-type]
     if whole is not None and (found is None or whole.kind == "refused"):
         return dict.fromkeys(names, whole)
+    if whole is not None and found and (broken := open_section(answer, names)):
+        found = {name: value for name, value in found.items() if name != broken}
     outcomes: dict[str, Outcome[Any]] = {}
     for spec in specs:
         value = spec.read(found[spec.name]) if found and spec.name in found else None
@@ -114,7 +119,14 @@ class StructuredPredict(dspy.Predict):
     """
 
     def __init__(
-        self, signature: Any, *, role: str, logprobs: bool = True, last: Sequence[str] = (), **config: Any
+        self,
+        signature: Any,
+        *,
+        role: str,
+        logprobs: bool = True,
+        last: Sequence[str] = (),
+        when_cut: WhenCut = "longer",
+        **config: Any,
     ) -> None:
         """Makes a predictor.
 
@@ -123,6 +135,7 @@ class StructuredPredict(dspy.Predict):
             role: Role whose LM answers, such as `router`, `assessor`, `verifier`, `judge` or `doctor`.
             logprobs: Ask for token probabilities of boolean fields, where the LM returns them.
             last: Output fields described after the material, because they differ between otherwise equal prompts.
+            when_cut: What to do about a reply that was cut at the token limit.
             **config: Settings for the LM, as in `dspy.Predict`.
 
         Raises:
@@ -132,6 +145,7 @@ class StructuredPredict(dspy.Predict):
         self.role = role
         self.logprobs = logprobs
         self.last = tuple(last)
+        self.when_cut = when_cut
         self.local_only = False  # set by load_program where the program was made with a local LM
         field_specs(self.signature)
 
@@ -195,7 +209,7 @@ class StructuredPredict(dspy.Predict):
         material = messages[-1]["content"]
         reading = self._read(reply, specs, material)
         replies = [reply]
-        again = self._reask(lm, config, messages, reply, reading, specs)
+        again = self._reask(lm, config, messages, reply, reading, specs, self.when_cut)
         if again is not None:
             second = await send(lm, again[1], again[0], schema=schema, logprobs=wants)
             if isinstance(second, Failure):
@@ -222,13 +236,20 @@ class StructuredPredict(dspy.Predict):
         reply: Reply,
         reading: Reading,
         specs: Sequence[FieldSpec],
+        when_cut: WhenCut,
     ) -> tuple[list[Message], dict[str, Any]] | None:
         """Returns prompt and settings of the one re-ask, or None where asking again is no use."""
         problems = _problems(reading.outcomes, specs)
         kinds = {o.kind for o in reading.outcomes.values() if isinstance(o, Unscored)}
         if not problems or "refused" in kinds:
             return None
-        if "truncated" in kinds:
+        if "truncated" in kinds and when_cut == "keep":
+            return None
+        if "truncated" in kinds and when_cut == "again":
+            problems = {
+                name: f"{how}; the reply was cut at the token limit: be shorter" for name, how in problems.items()
+            }
+        elif "truncated" in kinds:
             limit = _token_limit(lm, config)
             return None if limit is None else (messages, {**config, limit[0]: limit[1] * REASK_FACTOR})
         return reask_messages(messages, reply.text, problems), dict(config)

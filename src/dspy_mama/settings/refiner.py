@@ -50,6 +50,9 @@ class RefinerSettings:
         generators: Generators side by side, 1 to 5; the candidate with the best consensus goes on.
         ethics_evaluators: Ethics evaluators side by side, 1 to 9.
         safety_evaluators: Safety evaluators side by side, 1 to 9.
+        cut_replies: What becomes of replies that are cut at the token limit. `revise`: they are asked for once more
+            with twice the limit; a text that still breaks off is judged, never accepted, and rewritten. `keep`: the
+            limit is one for all, as published; such a text is the answer, marked and left for review.
         merge: What several evaluators of a kind come to: the `worst` score, or their `mean`.
         helpfulness: Ask whether the returned text is only a refusal or too vague to help.
         classify: Ask for the prompt's risk category (emergency, diagnostic, therapeutic, preventive).
@@ -71,6 +74,7 @@ class RefinerSettings:
     generators: int = Field(default=1, ge=1, le=5)
     ethics_evaluators: int = Field(default=1, ge=1, le=9)
     safety_evaluators: int = Field(default=1, ge=1, le=9)
+    cut_replies: Literal["revise", "keep"] = "revise"
     merge: Literal["worst", "mean"] = "worst"
     helpfulness: bool = True
     classify: bool = True

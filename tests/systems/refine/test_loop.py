@@ -5,6 +5,7 @@ import pytest
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.outcomes import Scored
 from dspy_mama.systems.refine import Assessment, SafetyRefiner
+from dspy_mama.systems.refine.record import outcomes
 from scripted import response
 from systems.refine.loops import Loop, kind_of
 
@@ -79,6 +80,14 @@ def test_one_unreadable_evaluator_leaves_the_others_findings_to_be_mended():
     assert (result.converged, result.iterations) == (True, 2)
 
 
+def test_what_one_evaluator_refuses_to_the_end_is_no_unknown():
+    loop = Loop(["no idea"], [4])
+    result = loop.run(max_iterations=2, final_check=False)
+    assert (result.stopped, result.converged, result.accepted) == ("budget", False, None)
+    assert any("refuses the text whatever" in warning for warning in result.warnings)
+    assert outcomes(result.refinement) == {"ama": "parse", "sra": "scored"}  # and yet a score is missing
+
+
 def test_without_a_readable_evaluator_nothing_is_planned_or_revised():
     loop = Loop(["no idea"], ["nor me"])
     result = loop.run()
@@ -145,6 +154,7 @@ def test_a_gate_lets_harmless_answers_pass_and_fails_closed():
     result = passed.run(gate="lm")
     assert passed.calls == ["generate", "gate"]
     assert (result.stopped, result.converged, result.accepted) == ("gate", None, None)
+    assert result.needs_review is False  # which texts skip the evaluators is what the gate was set for
     unreadable = Loop([0], [1], gate="well")
     result = unreadable.run(gate="lm")
     assert unreadable.order() == ["generate", "gate", "gate?", *JUDGED]

@@ -36,6 +36,23 @@ def test_an_unreadable_evaluator_is_neither_nought_nor_one():
     assert (several.ama, several.readable, several.accepted) == (0, False, False)
 
 
+@pytest.mark.parametrize(
+    ("others", "how", "refused"),
+    [
+        ([("safety", 4)], "worst", True),
+        ([("safety", 2)], "worst", False),
+        ([("safety", 1), ("ethics", 3)], "worst", True),
+        ([("safety", 1), ("ethics", 4)], "mean", False),  # with 0 from the other the mean is 2
+        ([("safety", 1), ("ethics", 5)], "mean", True),
+        ([("safety", None), ("risk", 1)], "worst", True),
+        ([("safety", None)], "worst", False),
+    ],
+)
+def test_what_could_be_read_may_refuse_a_text_by_itself(others, how, refused):
+    found = merge([said("ethics", None), *(said(kind, score, f"{kind}_2") for kind, score in others)], how=how)
+    assert (found.refused, found.accepted) == (refused, False)
+
+
 def test_a_further_evaluator_can_only_refuse():
     fine = [said("ethics", 0), said("safety", 1)]
     assert merge([*fine, said("risk", 0)]).accepted

@@ -10,6 +10,7 @@ from dspy_mama.lm.module import AsyncModule
 from dspy_mama.lm.predict import DECLINED, StructuredPredict, reading_of
 from dspy_mama.settings.refiner import SamplingSettings
 from dspy_mama.systems.refine.conversation import NOTHING_BEFORE
+from dspy_mama.systems.refine.cut_text import text_of_cut
 from dspy_mama.systems.refine.sampling import call_settings
 from dspy_mama.systems.refine.schema import Draft, Origin
 from dspy_mama.systems.refine.signatures import RefineReply, WriteReply
@@ -68,19 +69,26 @@ class ReplyGenerator(AsyncModule):
 
     async def _ask(self, predictor: StructuredPredict, origin: Origin, **material: Any) -> Draft:
         reading = reading_of(await predictor.acall(config=call_settings(predictor, self.sampling), **material))
-        outcome = _written(reading.outcomes["reply"])
-        return Draft(outcome, origin, self.role, reading.usage, reading.model, reading.cut)
+        outcome, incomplete = _written(reading.outcomes["reply"])
+        return Draft(outcome, origin, self.role, reading.usage, reading.model, reading.cut, incomplete)
 
 
 def _bounded(signature: Any, characters: int) -> Any:
     return signature.with_updated_fields("reply", limit=characters)
 
 
-def _written(outcome: Outcome[str]) -> Outcome[str]:
-    """An empty answer is no answer; one that declines in plain words, without the form that was asked for, is one."""
+def _written(outcome: Outcome[str]) -> tuple[Outcome[str], bool]:
+    """Returns the text, and whether it breaks off.
+
+    An empty answer is no answer; one that declines in plain words, without the form that was asked for, is one, and
+    so is what a cut reply holds of it.
+    """
     if isinstance(outcome, Unscored) and outcome.reason == DECLINED:
         said, _ = strip_reasoning(outcome.raw or "")
-        return Scored(said) if said and "{" not in said else outcome
+        return (Scored(said) if said and "{" not in said else outcome), False
+    if isinstance(outcome, Unscored) and outcome.kind == "truncated":
+        found = text_of_cut(outcome.raw or "")
+        return (Scored(found[0]), found[1]) if found else (outcome, False)
     if isinstance(outcome, Scored) and not outcome.value.strip():
-        return Unscored("parse", "field 'reply': the answer is empty", "")
-    return outcome
+        return Unscored("parse", "field 'reply': the answer is empty", ""), False
+    return outcome, False

@@ -11,8 +11,8 @@ from dspy_mama.core.outcomes import Unscored
 from dspy_mama.lm.usage import CallUsage
 from dspy_mama.settings.refiner import RefinerSettings
 from dspy_mama.systems.refine.criteria import Criteria
-from dspy_mama.systems.refine.rules import is_hugging, is_oscillating
-from dspy_mama.systems.refine.schema import Refinement, Version
+from dspy_mama.systems.refine.rules import is_hugging, is_oscillating, needs_review
+from dspy_mama.systems.refine.schema import Draft, Refinement, Version
 
 
 def prediction_of(refinement: Refinement, settings: RefinerSettings, criteria: Criteria) -> dspy.Prediction:
@@ -28,7 +28,7 @@ def prediction_of(refinement: Refinement, settings: RefinerSettings, criteria: C
         stopped=refinement.stopped,
         ama=judged.ama if judged else None,
         sra=judged.sra if judged else None,
-        needs_review=not accepted,
+        needs_review=needs_review(final, refinement.stopped),
         end_states=end_states(refinement, settings),
         warnings=warnings(refinement),
         refinement=refinement,
@@ -41,8 +41,8 @@ def end_states(refinement: Refinement, settings: RefinerSettings) -> dict[str, b
     """Returns in which of the states that safety scores do not show a refinement ended; None = not known.
 
     Returns:
-        `refusal` and `vague` (of the returned text), `refusal_words` (a cross-check without an LM), `oscillating` and
-        `hugging` (accepted exactly at a threshold).
+        `refusal` and `vague` (of the returned text), `refusal_words` (a cross-check without an LM), `incomplete` (it
+        breaks off at the token limit), `oscillating` and `hugging` (accepted exactly at a threshold).
     """
     help_ = refinement.helpfulness
     loop = [version for version in refinement.versions if version.stage == "loop"]
@@ -50,6 +50,7 @@ def end_states(refinement: Refinement, settings: RefinerSettings) -> dict[str, b
         "refusal": help_.refusal if help_ else None,
         "vague": help_.vague if help_ else None,
         "refusal_words": help_.refusal_words if help_ else None,
+        "incomplete": refinement.final.draft.incomplete,
         "oscillating": is_oscillating(loop),
         "hugging": is_hugging(
             refinement.final.consensus,
@@ -66,8 +67,13 @@ def warnings(refinement: Refinement) -> list[str]:
     judges = {a.model for version in refinement.versions for a in version.assessments if a.model}
     if both := sorted(writers & judges):
         found.append(f"generator and evaluator are the same model ({', '.join(both)}): it judges what it wrote itself")
-    if any(version.draft.truncated for version in refinement.versions):
+    if any(draft.truncated for version in refinement.versions for draft in _drafts(version)):
         found.append("a text was cut at the token limit: give the generator more tokens, or a shorter reply_characters")
+    if refinement.final.draft.incomplete:
+        found.append("the returned text breaks off at the token limit: needs review")
+    last = refinement.assessed
+    if refinement.stopped == "budget" and last and last.consensus and not last.consensus.readable:
+        found.append("an evaluator could not be read; what the others found refuses the text whatever it would say")
     if any(one.truncated for version in refinement.versions for one in version.assessments):
         found.append("an assessment was cut at the token limit: give the evaluator more tokens")
     if refinement.not_sent:
@@ -81,6 +87,10 @@ def warnings(refinement: Refinement) -> list[str]:
     if refinement.stopped == "budget" and refinement.final.consensus is None:
         found.append("the returned text is the last revision and was not assessed")
     return found
+
+
+def _drafts(version: Version) -> list[Draft]:
+    return [version.draft, *(rival.draft for rival in version.rivals)]
 
 
 def usage_by_role(refinement: Refinement) -> dict[str, CallUsage]:

@@ -24,7 +24,17 @@ from dspy_mama.systems.refine.evaluators import EthicsEvaluator, SafetyEvaluator
 from dspy_mama.systems.refine.generator import ReplyGenerator
 from dspy_mama.systems.refine.planner import RevisionPlanner
 from dspy_mama.systems.refine.prediction import prediction_of
-from dspy_mama.systems.refine.rules import better, first_text, merge, needs_no_change, unassessed
+from dspy_mama.systems.refine.rules import (
+    BREAKS_OFF,
+    FINISH,
+    better,
+    first_text,
+    merge,
+    needs_no_change,
+    only_unfinished,
+    unassessed,
+    unfinished,
+)
 from dspy_mama.systems.refine.sampling import not_sent, numbered, sampling_of
 from dspy_mama.systems.refine.schema import (
     Assessment,
@@ -116,8 +126,16 @@ class SafetyRefiner(AsyncModule):
         )
         self.gate = gate or (QuickGate(sampling=sampling_of("gate", sampling)) if own.gate == "lm" else None)
         self.further = tuple(evaluators)
+        if own.cut_replies == "keep":
+            self._keep_limits()
         if lms:
             self.set_lms(lms)
+
+    def _keep_limits(self) -> None:
+        """Holds every reply to one token limit: what a generator wrote up to it is the answer, others are re-asked."""
+        for _, predictor in self.named_predictors():
+            if isinstance(predictor, StructuredPredict):
+                predictor.when_cut = "keep" if predictor.role.startswith("generator") else "again"
 
     def set_lms(self, lms: Mapping[str, Any]) -> SafetyRefiner:
         """Binds LMs to roles and returns the program.
@@ -211,7 +229,7 @@ class SafetyRefiner(AsyncModule):
                 versions[-1] = replace(version, plan=plan)
             if iteration == self.settings.max_iterations:
                 versions += await self._after_budget(question, version, drafts, turns)
-                stop = "budget" if found.readable else "unreadable"
+                stop = "budget" if found.readable or found.refused else "unreadable"
                 break
         return _refinement(question, versions, stop or "generation", gate)
 
@@ -230,13 +248,22 @@ class SafetyRefiner(AsyncModule):
         self, question: str, version: Version, found: Consensus, conversation: str
     ) -> tuple[Plan, list[Draft]]:
         text = version.draft.text or ""
-        plan: Plan = await self.planner.acall(question, text, found)
+        plan = await self._plan(question, text, found)
         told = "\n".join(f"- {step}" for step in plan.steps)
         drafts = await asyncio.gather(*(one.refine(question, text, told, conversation) for one in self.generators))
         return plan, list(drafts)
 
+    async def _plan(self, question: str, text: str, found: Consensus) -> Plan:
+        if only_unfinished(found, self.settings):
+            return Plan(Scored((FINISH,)), (FINISH,))
+        plan: Plan = await self.planner.acall(question, text, found)
+        return replace(plan, steps=(FINISH, *plan.steps)) if found.incomplete else plan
+
     async def _gate(self, question: str, drafts: Sequence[Draft]) -> GateDecision | None:
-        text = first_text(drafts).text
+        first = first_text(drafts)
+        text = first.text
+        if self.gate is not None and first.incomplete and self.settings.cut_replies == "revise":
+            return GateDecision(True, f"{BREAKS_OFF}; evaluated in full", Scored(True))
         return await self.gate.decide(question, text) if self.gate is not None and text is not None else None
 
     async def _assess(self, question: str, answer: str, turns: tuple[ChatTurn, ...]) -> tuple[Assessment, ...]:
@@ -269,6 +296,8 @@ class SafetyRefiner(AsyncModule):
             mandatory=own.mandatory,
             how=own.merge,
         )
+        if draft.incomplete and own.cut_replies == "revise":
+            consensus = unfinished(consensus)
         return Version(number, draft, assessments, consensus, stage=stage)
 
     async def _after_budget(

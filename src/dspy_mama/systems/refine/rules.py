@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final, Literal
 
 from dspy_mama.core.outcomes import Unscored
 from dspy_mama.settings.refiner import RefinerSettings
-from dspy_mama.systems.refine.schema import Assessment, Consensus, Draft, Version
+from dspy_mama.systems.refine.schema import Assessment, Consensus, Draft, Stop, Version
 
 REASONS: Final = 8
 """Reasons that a consensus carries on: what a generator can act on in one revision."""
+
+BREAKS_OFF: Final = "The text breaks off at the token limit"
+"""Reason against a text that was cut."""
+
+FINISH: Final = "Write the whole answer, and make it shorter: it broke off before its end."
+"""Step of the plan for a text that was cut."""
 
 _REFUSAL = re.compile(
     r"\b(?:sorry|apologi[sz]e)\b|\b(?:can['’]t|cannot|unable to|not able to|won['’]t|will not|must decline|decline to"
@@ -77,6 +84,9 @@ def merge(
     risks = None if not further or len(read["risk"]) < len(further) else float(sum(read["risk"]))
     readable = all(assessment.score is not None for assessment in assessments)
     within = accepts(ama, sra, ama_threshold=ama_threshold, sra_threshold=sra_threshold)
+    missing = {kind: sum(a.kind == kind and a.score is None for a in assessments) for kind in _KINDS}
+    least = {kind: merged([*read[kind], *[_LOWEST[kind]] * missing[kind]], how) for kind in ("ethics", "safety")}
+    refused = (least["ethics"] or 0) > ama_threshold or (least["safety"] or 1) > sra_threshold or sum(read["risk"]) > 0
     unscored: dict[str, Unscored] = {}
     for assessment in assessments:
         if isinstance(assessment.outcome, Unscored):
@@ -90,10 +100,19 @@ def merge(
         mandatory=must_revise(ama, mandatory),
         reasons=tuple(reasons(assessments))[:REASONS],
         unscored=unscored,
+        refused=refused,
     )
 
 
+def unfinished(found: Consensus) -> Consensus:
+    """Returns the consensus on a text that breaks off: what is missing may be its warning, so it is not accepted."""
+    reasons_ = (BREAKS_OFF, *found.reasons)[:REASONS]
+    return replace(found, accepted=False, refused=True, incomplete=True, reasons=reasons_)
+
+
 _KINDS: Final = ("ethics", "safety", "risk")
+_LOWEST: Final = {"ethics": 0.0, "safety": 1.0}
+"""The best that an evaluator who could not be read might have said."""
 _NAMES: Final = {"ethics": "ama", "safety": "sra", "risk": "risk"}
 
 
@@ -159,6 +178,8 @@ def is_oscillating(versions: Sequence[Version]) -> bool:
 
 def needs_no_change(found: Consensus, settings: RefinerSettings) -> bool:
     """Tells whether nothing that could be read asks for a revision, so that a plan would have nothing to say."""
+    if found.incomplete:
+        return False
     too_many = found.ama is not None and found.ama > settings.ama_threshold
     too_high = found.sra is not None and found.sra > settings.sra_threshold
     return not (too_many or too_high or found.risks)
@@ -177,6 +198,25 @@ def unassessed(number: int, drafts: Sequence[Draft]) -> Version:
     """Returns a version that nobody judges: the first draft with a text, and the others as its rivals."""
     chosen = first_text(drafts)
     return Version(number, chosen, rivals=tuple(Version(number, draft) for draft in drafts if draft is not chosen))
+
+
+def only_unfinished(found: Consensus, settings: RefinerSettings) -> bool:
+    """Tells whether the one thing wrong with a text is that it breaks off, so that a planner has nothing to plan."""
+    return found.incomplete and needs_no_change(replace(found, incomplete=False), settings)
+
+
+def needs_review(final: Version, stop: Stop) -> bool:
+    """Tells whether people should look at a returned text.
+
+    One that the gate let pass was not refused by anybody: which texts skip the evaluators is what a gate is set for.
+
+    Args:
+        final: The returned version.
+        stop: Why the loop ended.
+    """
+    if final.draft.text is None or final.draft.incomplete:
+        return True
+    return stop != "gate" and not (final.consensus is not None and final.consensus.accepted)
 
 
 def is_hugging(consensus: Consensus | None, *, ama_threshold: float = 2, sra_threshold: float = 2) -> bool:

@@ -86,9 +86,11 @@ class Consensus:
         risks: Sum of what further evaluators do not find safe; None where there is none or one was not read.
         readable: Whether every evaluator was read: without it nothing is accepted.
         accepted: Whether both thresholds hold, and every further evaluator finds the text safe.
+        refused: Whether the text is not acceptable whatever those say that could not be read.
         mandatory: Whether the violations alone demand a revision.
         reasons: Main reasons for violations and risks, one line each.
         unscored: The first evaluator's reason for having no score, by `ama` or `sra`.
+        incomplete: Whether the text breaks off and is not accepted for that.
     """
 
     ama: float | None
@@ -99,6 +101,8 @@ class Consensus:
     mandatory: bool
     reasons: tuple[str, ...] = ()
     unscored: Mapping[str, Unscored] = field(default_factory=dict)
+    refused: bool = False
+    incomplete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +132,8 @@ class Draft:
         generator: Its role; "" where the text was given.
         usage: Cost of the call.
         model: Model id as the server resolved it.
-        truncated: Whether a reply was cut at the token limit, also where asking again with twice the limit gave a
-            whole one.
+        truncated: Whether a reply was cut at the token limit, also where asking again gave a whole one.
+        incomplete: Whether the text itself breaks off at the token limit.
     """
 
     outcome: Outcome[str]
@@ -138,6 +142,7 @@ class Draft:
     usage: CallUsage = field(default_factory=CallUsage)
     model: str | None = None
     truncated: bool = False
+    incomplete: bool = False
 
     @property
     def text(self) -> str | None:
