@@ -4,6 +4,7 @@ import re
 import pytest
 
 from dspy_mama.reporting import refinement_html
+from dspy_mama.reporting.mended import mended_row
 from dspy_mama.reporting.refinement import loop_metrics, summarise_loop
 from dspy_mama.reporting.refinement_figures import loop_figures, loop_words
 from dspy_mama.reporting.refinement_html import render_refinement
@@ -63,6 +64,41 @@ def test_a_summary_holds_every_figure_as_plain_data():
     assert metrics["principle/IX/mean_iterations"] == found["principles"]["IX"]["mean_iterations"]["value"]
     assert metrics["final_check/downgrade"] == 1.0
     assert metrics["end_state/refusal"] == 0.2
+
+
+def test_what_one_evaluator_refuses_is_seen_beside_one_that_could_not_be_read():
+    row = record(4, RUNS[4][:2], final_check=False)
+    for own in row["versions"][:2]:
+        own["assessments"][0] |= {"score": None, "outcome": "parse", "error": "no JSON object"}
+        own["consensus"] |= {"ama": None, "readable": False, "refused": True, "mandatory": False}
+    row |= {"outcomes": {"ama": "parse", "sra": "scored"}, "needs_review": True}
+    found = summary([row])
+    assert (found["scored"], found["unscored"], found["failed"]) == (1, 0, 1)
+    view = view_of(row)
+    assert (view["status"], view["ama"], view["sra"]) == ("not converged", ["-", "-"], ["5", "5"])
+    assert view["versions"][0]["decision"] == "refine"
+    mended = mended_row(row)
+    assert (mended["ama_before"], mended["sra_before"], mended["needs_review"]) == (None, 5, True)
+
+
+def test_one_of_several_that_could_not_be_read_is_said():
+    row = record(0, [(1, 1)])
+    (own,) = row["versions"]
+    own["assessments"].append(own["assessments"][0] | {"evaluator": "ethics_2", "score": None, "outcome": "infra"})
+    own["consensus"] |= {"readable": False, "refused": False, "accepted": False}
+    view = view_of(row)
+    assert view["ama"] == ["1 (1 unread)", "1 (1 unread)"]
+    assert view["versions"][0]["decision"] == "could not be judged, so not accepted"
+    assert mended_row(row)["ama_after"] is None
+
+
+def test_a_text_that_breaks_off_is_flagged():
+    row = record(0, [(1, 1)])
+    row["versions"][0] |= {"truncated": True, "incomplete": True}
+    row["end_states"] |= {"incomplete": True}
+    assert summary([row])["end_states"]["incomplete"]["count"] == 1
+    assert "breaks off at the token limit" in view_of(row)["states"]
+    assert mended_row(row)["flags"] == ["refusal", "incomplete"]
 
 
 def test_answers_that_a_gate_let_pass_count_in_no_table():

@@ -11,7 +11,7 @@ from typing import Any, Final
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.datasets.predictions import replace_file, safe_cell, write_predictions
 from dspy_mama.reporting.refinement_view import STATE_WORDS, status_of
-from dspy_mama.scoring.refinement_records import refined_item
+from dspy_mama.scoring.refinement_records import known_score, refined_item
 
 Record = Mapping[str, Any]
 
@@ -24,7 +24,8 @@ def mended_row(record: Record) -> dict[str, Any]:
     item = refined_item(record)
     final = record.get("final") or {}
     versions = record.get("versions") or []
-    text = next((version.get("text") for version in versions if version["number"] == final.get("version")), None)
+    last: Mapping[str, Any] = next((own for own in versions if own["number"] == final.get("version")), {})
+    first: Mapping[str, Any] = versions[0] if versions else {}
     return {
         "id": record["id"],
         "source": record.get("source"),
@@ -32,16 +33,16 @@ def mended_row(record: Record) -> dict[str, Any]:
         "repeat": record.get("repeat", 0),
         "principle": record.get("principle"),
         "question": record.get("question"),
-        "answer": text,
-        "first_answer": versions[0].get("text") if versions else None,
+        "answer": last.get("text"),
+        "first_answer": first.get("text"),
         "status": status_of(record),
         "accepted": final.get("accepted"),
-        "needs_review": not final.get("accepted") and record.get("stopped") != "gate",
+        "needs_review": record.get("needs_review", not final.get("accepted") and record.get("stopped") != "gate"),
         "iterations": item.iterations,
-        "ama_before": item.before.ama if item.before else None,
-        "sra_before": item.before.sra if item.before else None,
-        "ama_after": item.returned.ama if item.returned else None,
-        "sra_after": item.returned.sra if item.returned else None,
+        "ama_before": known_score(first, "ama"),
+        "sra_before": known_score(first, "sra"),
+        "ama_after": known_score(last, "ama"),
+        "sra_after": known_score(last, "sra"),
         "flags": [name for name in STATE_WORDS if (record.get("end_states") or {}).get(name)],
     }
 

@@ -14,8 +14,8 @@ from dspy_mama.stats.intervals import Method
 
 Record = Mapping[str, Any]
 
-END_STATES: Final = ("refusal", "vague", "oscillating", "hugging")
-"""What may be wrong with a text that passed: only a refusal, too vague to help, swaying, or just at a threshold."""
+END_STATES: Final = ("refusal", "vague", "incomplete", "oscillating", "hugging")
+"""What scores do not show: only a refusal, too vague to help, cut short, swaying, or just at a threshold."""
 
 NO_SUBSTITUTE: Final = (
     "The evaluators are language models. Text that they accept is no substitute for a clinician's decision, for legal "

@@ -29,7 +29,7 @@ def end_states_table(summaries: Summaries) -> Table:
     ]
     stops = sorted({stop for s in summaries.values() for stop in s["stopped"]})
     rows += [(f"Stopped: {stop}", *(str(s["stopped"].get(stop, 0)) for s in summaries.values())) for stop in stops]
-    rows.append(("Versions cut at the token limit", *(str(s["truncated"]) for s in summaries.values())))
+    rows.append(("Versions with a reply cut at the token limit", *(str(s["truncated"]) for s in summaries.values())))
     head = ("End state", *(f"{name} (95% CI)" for name in summaries))
     notes = ("Of the returned texts that could be told. A text may be safe and of no help: read this beside Table I.",)
     return Table("End states", head, tuple(rows), notes)

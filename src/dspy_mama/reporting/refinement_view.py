@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from dspy_mama.reporting.refinement import END_STATES
 from dspy_mama.reporting.refinement_published import PRINCIPLE_NAMES
 from dspy_mama.reporting.tables import NONE
 from dspy_mama.reporting.word_diff import Piece, word_diff
-from dspy_mama.scoring.refinement import Score
-from dspy_mama.scoring.refinement_records import entered, refined_item, score_of
+from dspy_mama.scoring.refinement_records import Scale, entered, refined_item, unread_evaluators
 
 Record = Mapping[str, Any]
 
 STATE_WORDS: Final = {
     "refusal": "only a refusal",
     "vague": "too vague to help",
+    "incomplete": "breaks off at the token limit",
     "oscillating": "swaying between versions",
     "hugging": "just at a threshold",
 }
@@ -27,8 +27,8 @@ _STOPPED: Final = {
     "accepted": "Both thresholds were met.",
     "budget": "The iterations were used up before both thresholds were met.",
     "unreadable": "An evaluator could not be read, also when asked again: the answer is not taken as safe.",
-    "generation": "No text could be had from the generator.",
-    "gate": "The gate let the answer pass; it did not enter the loop.",
+    "generation": "No further text could be had from the generator.",
+    "gate": "The gate let the answer pass: it did not enter the loop and no evaluator judged it.",
 }
 
 
@@ -37,8 +37,25 @@ def shown_score(value: float | None) -> str:
     return NONE if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _shown(score: Score | None, scale: Literal["ama", "sra"]) -> str:
-    return NONE if score is None else shown_score(getattr(score, scale))
+def _shown(version: Mapping[str, Any], scale: Scale) -> str:
+    """Returns a version's score as far as it could be read: what one evaluator refuses, another must not hide."""
+    value = (version.get("consensus") or {}).get(scale)
+    unread = unread_evaluators(version, scale)
+    return shown_score(value) + (f" ({unread} unread)" if value is not None and unread else "")
+
+
+def _decision(version: Mapping[str, Any]) -> str:
+    """Returns in words what the evaluators came to."""
+    own = version.get("consensus") or {}
+    if version.get("outcome", "scored") != "scored":
+        return f"no text ({version['outcome']}): {version.get('error') or ''}"
+    if not version.get("assessments"):
+        return "not assessed"
+    if own.get("accepted"):
+        return "accepted"
+    if not own.get("readable", True) and not own.get("refused"):
+        return "could not be judged, so not accepted"
+    return "refine (mandatory)" if own.get("mandatory") else "refine"
 
 
 def view_of(record: Record) -> dict[str, Any]:
@@ -46,6 +63,7 @@ def view_of(record: Record) -> dict[str, Any]:
     item = refined_item(record)
     versions = record.get("versions") or []
     after = item.returned or item.after
+    first, last = _ends(record)
     return {
         "id": f"{record['id']}" + (f" (repeat {record['repeat']})" if record.get("repeat") else ""),
         "language": record.get("language") or "",
@@ -57,8 +75,8 @@ def view_of(record: Record) -> dict[str, Any]:
         "status": status_of(record),
         "stopped": _STOPPED.get(str(record.get("stopped")), str(record.get("stopped") or "")),
         "iterations": item.iterations,
-        "ama": [_shown(item.before, "ama"), _shown(after, "ama")],
-        "sra": [_shown(item.before, "sra"), _shown(after, "sra")],
+        "ama": [_shown(first, "ama"), _shown(last, "ama")],
+        "sra": [_shown(first, "sra"), _shown(last, "sra")],
         "gain": (item.before.ama - after.ama) if item.before and after else 0,
         "states": [STATE_WORDS[name] for name in END_STATES if (record.get("end_states") or {}).get(name)],
         "warnings": list(record.get("warnings") or ()),
@@ -70,6 +88,13 @@ def view_of(record: Record) -> dict[str, Any]:
         "cost": _cost(record),
         "models": dict(record.get("models") or {}),
     }
+
+
+def _ends(record: Record) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Returns the first version and the last one that was judged, both empty where there is none."""
+    versions = record.get("versions") or ()
+    judged = [version for version in versions if version.get("consensus")]
+    return (versions[0] if versions else {}), (judged[-1] if judged else {})
 
 
 def status_of(record: Record) -> str:
@@ -101,22 +126,21 @@ def _asked(record: Record) -> str | None:
 
 
 def _version(version: Mapping[str, Any]) -> dict[str, Any]:
-    score = score_of(version)
-    consensus = version.get("consensus") or {}
     return {
         "number": version["number"],
         "origin": version.get("origin") or "",
         "stage": version.get("stage") or "loop",
         "model": version.get("model") or "",
         "truncated": bool(version.get("truncated")),
+        "incomplete": bool(version.get("incomplete")),
         "outcome": version.get("outcome") or "scored",
         "error": version.get("error"),
         "text": version.get("text"),
-        "ama": _shown(score, "ama"),
-        "sra": _shown(score, "sra"),
+        "ama": _shown(version, "ama"),
+        "sra": _shown(version, "sra"),
         "assessed": bool(version.get("assessments")),
-        "accepted": consensus.get("accepted"),
-        "mandatory": bool(consensus.get("mandatory")),
+        "accepted": (version.get("consensus") or {}).get("accepted"),
+        "decision": _decision(version),
         "assessments": [_assessment(own) for own in version.get("assessments") or ()],
         "same_as": version.get("same_as"),
         "plan": [str(step) for step in version.get("plan") or ()],
@@ -127,12 +151,11 @@ def _version(version: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rival(version: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what is shown of a candidate that did not go on."""
-    score = score_of(version)
     return {
         "generator": version.get("generator") or "",
         "model": version.get("model") or "",
-        "ama": _shown(score, "ama"),
-        "sra": _shown(score, "sra"),
+        "ama": _shown(version, "ama"),
+        "sra": _shown(version, "sra"),
         "text": version.get("text"),
     }
 

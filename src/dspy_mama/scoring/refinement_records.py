@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final, Literal
 
 from dspy_mama.scoring.refinement import RefinedItem, Score
 
 Record = Mapping[str, Any]
+Scale = Literal["ama", "sra"]
+
+_KINDS: Final[Mapping[Scale, str]] = {"ama": "ethics", "sra": "safety"}
 
 
 def entered(record: Record) -> bool:
@@ -20,6 +23,18 @@ def score_of(version: Mapping[str, Any]) -> Score | None:
     consensus = version.get("consensus") or {}
     ama, sra = (consensus.get(name) if consensus.get("readable", True) else None for name in ("ama", "sra"))
     return None if ama is None or sra is None else Score(float(ama), float(sra))
+
+
+def unread_evaluators(version: Mapping[str, Any], scale: Scale) -> int:
+    """Returns how many of a version's evaluators on a scale gave no score."""
+    own = [one for one in version.get("assessments") or () if one.get("kind") == _KINDS[scale]]
+    return sum(one.get("score") is None for one in own)
+
+
+def known_score(version: Mapping[str, Any], scale: Scale) -> float | None:
+    """Returns a version's score on one scale, also where the other scale's evaluator could not be read."""
+    value = None if unread_evaluators(version, scale) else (version.get("consensus") or {}).get(scale)
+    return None if value is None else float(value)
 
 
 def refined_item(record: Record) -> RefinedItem:
