@@ -1,4 +1,4 @@
-"""`mama diagnose`: a panel of doctors and the single models beside it on one case, a file, or a data set."""
+"""`mama diagnose`: a panel of doctors and the single models beside it on one case or disease, a file, or a data set."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ NOTE: Final = "No substitute for a clinician's judgement; not to be used for a p
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "FILE: csv, jsonl, parquet or xlsx of cases. Without FILE and --case, the data set of data=... is diagnosed. "
-        "panel.methods=[mac,direct,cot,self_consistency,self_refine] and panel.stages=[primary,follow_up] choose what "
-        "is run; lm.roles.grader names the LM that grades."
+        "panel.methods=[mac,direct,cot,self_consistency,self_refine] and panel.stages=[primary,follow_up,knowledge] "
+        "choose what is run (knowledge: what is known of the cases' diseases; with it alone FILE may be a list of "
+        "diseases); lm.roles.grader names the LM that grades."
     )
     parser.add_argument("--case", metavar="TEXT", help="one patient's case")
+    parser.add_argument("--knowledge", metavar="DISEASE", help="what each method knows of one disease, graded")
     parser.add_argument(
         "--grade", metavar="RUN", help="grade the diagnoses of a finished run again, as a run of its own"
     )
@@ -38,29 +40,37 @@ def _run(given: argparse.Namespace) -> Outcome:
     overrides = [part for part in given.overrides if part not in files]
     if len(files) > 1:
         raise DeclarationError(f"one file at a time, please: {', '.join(files)}")
-    if sum(map(bool, (files, given.case is not None, given.grade))) > 1:
-        raise DeclarationError("give one of FILE, --case and --grade")
+    if sum(map(bool, (files, given.case is not None, given.knowledge is not None, given.grade))) > 1:
+        raise DeclarationError("give one of FILE, --case, --knowledge and --grade")
     if given.ratings:
         return _rate(given, files, overrides)
-    if given.case is not None:
+    if given.case is not None or given.knowledge is not None:
         return _one(given, overrides)
     return _many(given, files, overrides)
 
 
 def _one(given: argparse.Namespace, overrides: list[str]) -> Outcome:
     from dspy_mama.core.patient_case import PatientCase
+    from dspy_mama.datasets.diseases import disease_named
     from dspy_mama.wiring.diagnose import run_diagnoses
 
-    if not given.case.strip():
-        raise DeclarationError("--case is empty: there is nothing to diagnose")
-    settings = compose(["tracking=none", "runtime.resume=false", "runtime.progress=false", *overrides])
-    case = PatientCase("case", {"": given.case}, source="command line")
+    options = ["tracking=none", "runtime.resume=false", "runtime.progress=false", *overrides]
+    if given.knowledge is not None:
+        if not given.knowledge.strip():
+            raise DeclarationError("--knowledge is empty: name a disease")
+        options.append("panel.stages=[knowledge]")
+        case = disease_named(" ".join(given.knowledge.split()), source="command line")
+    else:
+        if not given.case.strip():
+            raise DeclarationError("--case is empty: there is nothing to diagnose")
+        case = PatientCase("case", {"": given.case}, source="command line")
+    settings = compose(options)
     result = asyncio.run(run_diagnoses(settings, cases=[case]))
     if result.run.interrupted:
-        raise ExecutionError("interrupted; the case was not diagnosed")
+        raise ExecutionError("interrupted; nothing was finished")
     if not given.json:
         for record in result.records:
-            _print_one(record)
+            (_print_known if "answers" in record else _print_one)(record)
         print(f"report   {result.folder / 'report.html'}")
         print("\n".join(line for line in (result.summary.get("label_banner"), NOTE) if line))
     _complain(result)
@@ -78,6 +88,17 @@ def _print_one(record: dict[str, Any]) -> None:
         print(f"  tests: {'; '.join(final['tests'])}")
     if record["turns"]:
         print(f"  {len(record['turns'])} turns, ended by {record['stopped']}")
+
+
+def _print_known(record: dict[str, Any]) -> None:
+    from dspy_mama.reporting.diagnosis_titles import title_of
+
+    print(title_of(record["method"]))
+    grades = record.get("grades") or {}
+    for name, entry in record["answers"].items():
+        level = (grades.get(name) or {}).get("score")
+        shown = entry["text"] or f"nothing that could be read ({entry['outcome']})"
+        print(f"  {title_of(name)}{'' if level is None else f' (level {level})'}: {shown}")
 
 
 def _many(given: argparse.Namespace, files: list[str], overrides: list[str]) -> Outcome:

@@ -31,7 +31,8 @@ _SECTIONS: Final = (
 )
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """Returns a column's name as it is compared: case, hyphens, underscores and blanks do not count."""
     return "_".join(name.casefold().replace("-", " ").replace("_", " ").split())
 
 
@@ -49,7 +50,7 @@ def load_case_table(settings: DataSettings) -> tuple[list[PatientCase], dict[str
         DataError: The file cannot be read, or rows have faults; all of them are named.
     """
     table = single_table(settings)
-    columns = mapped_columns(table, settings, _NAMES, what="cases", plain=_plain)
+    columns = mapped_columns(table, settings, _NAMES, what="cases", plain=plain_name)
     sections = {} if "case" in columns else _section_columns(table)
     if "case" not in columns and not sections:
         reason = (
@@ -69,8 +70,8 @@ def load_case_table(settings: DataSettings) -> tuple[list[PatientCase], dict[str
 
 
 def _section_columns(table: Table) -> dict[str, str]:
-    known = {_plain(name): name for name in _SECTIONS}
-    return {column: known[_plain(column)] for column in table.columns if _plain(column) in known}
+    known = {plain_name(name): name for name in _SECTIONS}
+    return {column: known[plain_name(column)] for column in table.columns if plain_name(column) in known}
 
 
 def _case(number: int, row: dict[str, str], columns: dict[str, str], sections: dict[str, str]) -> PatientCase:

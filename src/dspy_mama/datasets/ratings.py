@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dspy_mama.core.disease_knowledge import DIMENSIONS
 from dspy_mama.core.errors import DataError, Fault
 from dspy_mama.datasets.cells import is_blank, shorten
 from dspy_mama.datasets.tables import Table, read_tables
@@ -15,6 +16,7 @@ LEVELS: Final[Mapping[str, tuple[int, ...]]] = {
     "most_likely": (5, 4, 3, 2, 0),
     "possible": (5, 4, 3, 2, 0),
     "tests": (5, 4, 3, 2, 1),
+    **dict.fromkeys(DIMENSIONS, (5, 4, 3, 2, 1)),
 }
 """Levels that a unit may have."""
 
@@ -25,7 +27,7 @@ class CaseRating:
 
     Attributes:
         id: Id of the record, such as `mac-17/primary/mac`.
-        unit: `most_likely`, `possible` or `tests`.
+        unit: `most_likely`, `possible`, `tests`, or a dimension of knowledge.
         score: Level on the unit's scale.
         rater: Who rated.
         repeat: 0-based repeat of the record.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any, Final
 
+from dspy_mama.core.disease_knowledge import KNOWLEDGE
 from dspy_mama.reporting.diagnosis_grader import grader_quality
 from dspy_mama.reporting.diagnosis_scores import (
     Grid,
@@ -46,36 +47,59 @@ def summarise_diagnoses(
         method: Kind of interval.
 
     Returns:
-        Plain data without NaN: `n`, `cases`, `repeats`, `methods`, `stages`, `scores` and `without_leaks` (per stage,
-        method and unit), `leaks` (cases by stage), `differences` (paired), `groups` (the paper's tests), `agreement`
-        (of repeats, or None), `grader`, `discussion` (by stage), `usage` (per stage and method, by
-        role), `unscored_rate`, `models`, `label_banner`, `seconds`, `seed`, `resamples`, `method`.
+        Plain data without NaN: `n`, `cases`, `diseases` (of the knowledge task), `repeats`, `methods`, `stages` (the
+        knowledge task last), `scores` and `without_leaks` (per stage, method and unit; units of knowledge are its
+        dimensions), `leaks` (cases by stage), `differences` (paired), `groups` (the paper's tests), `agreement` (of
+        repeats, or None), `grader`, `discussion` (by stage), `usage` (per stage and method, by role),
+        `unscored_rate`, `models`, `label_banner`, `seconds`, `seed`, `resamples`, `method`.
     """
-    grid = Grid(records)
+    visits = [record for record in records if record["stage"] != KNOWLEDGE]
+    asked = [record for record in records if record["stage"] == KNOWLEDGE]
+    grids = [Grid(part) for part in (visits, asked) if part]  # diseases are no cases: each has resamples of its own
     how: dict[str, Any] = {"seed": seed, "resamples": resamples, "method": method}
+    stages = [stage for grid in grids for stage in grid.stages]
+    methods = list(dict.fromkeys(method for grid in grids for method in grid.methods))
     outcomes = [outcome for record in records for outcome in final_outcomes(record).values()]
     models = _models(records)
     return {
         "system": "diagnosis",
         "n": len(records),
-        "cases": len(grid.cases),
-        "repeats": len(grid.repeats),
-        "methods": grid.methods,
-        "stages": grid.stages,
-        **score_places(grid, **how),
-        "leaks": {s: len({r["case_id"] for r in records if r["stage"] == s and r.get("leak")}) for s in grid.stages},
-        "differences": compare_methods(grid, **how),
-        "groups": differences_of_groups(grid),
-        "agreement": agreement_of_repeats(grid, seed=seed, resamples=resamples),
+        "cases": len({record["case_id"] for record in visits}),
+        "diseases": len({record["case_id"] for record in asked}),
+        "repeats": max((len(grid.repeats) for grid in grids), default=0),
+        "methods": methods,
+        "stages": stages,
+        **_joined([score_places(grid, **how) for grid in grids], ("scores", "without_leaks")),
+        "leaks": {
+            s: len({r["case_id"] for r in visits if r["stage"] == s and r.get("leak")})
+            for s in stages
+            if s != KNOWLEDGE
+        },
+        "differences": [row for grid in grids for row in compare_methods(grid, **how)],
+        "groups": {stage: found for grid in grids for stage, found in differences_of_groups(grid).items()},
+        "agreement": _agreement(grids, seed=seed, resamples=resamples),
         "grader": grader_quality(records),
-        "discussion": {s: _discussion([r for r in records if r["stage"] == s and r["turns"]]) for s in grid.stages},
-        "usage": {s: {m: _usage(_at(records, s, m)) for m in grid.methods} for s in grid.stages},
+        "discussion": {s: _discussion([r for r in records if r["stage"] == s and r["turns"]]) for s in stages},
+        "usage": {s: {m: _usage(_at(records, s, m)) for m in methods} for s in stages},
         "unscored_rate": sum(o != "scored" for o in outcomes) / len(outcomes) if outcomes else None,
         "models": models,
         "label_banner": _banner(models),
         "seconds": sum(record.get("seconds") or 0.0 for record in records),
         **how,
     }
+
+
+def _leaks(records: Sequence[Record], stage: str) -> int:
+    return len({record["case_id"] for record in records if record["stage"] == stage and record.get("leak")})
+
+
+def _joined(parts: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+    return {name: {stage: found for part in parts for stage, found in part[name].items()} for name in names}
+
+
+def _agreement(grids: Sequence[Grid], **how: Any) -> dict[str, Any] | None:
+    found = [agreement for grid in grids if (agreement := agreement_of_repeats(grid, **how)) is not None]
+    return {stage: methods for part in found for stage, methods in part.items()} if found else None
 
 
 def _at(records: Sequence[Record], stage: str, method: str) -> list[Record]:

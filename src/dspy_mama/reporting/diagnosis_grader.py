@@ -10,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dspy_mama.datasets.ratings import LEVELS, CaseRating
-from dspy_mama.scoring.diagnosis import UNITS, Record, Unit, is_matched, is_right, score_of, self_graded
+from dspy_mama.scoring.diagnosis import (
+    SIDES,
+    UNITS,
+    Record,
+    Unit,
+    is_matched,
+    is_right,
+    score_of,
+    self_graded,
+    units_of,
+)
 from dspy_mama.stats import cohen_kappa, krippendorff_alpha
 
 _RANKS: Final = {unit: {level: rank for rank, level in enumerate(sorted(levels))} for unit, levels in LEVELS.items()}
@@ -27,13 +37,19 @@ def grader_quality(records: Sequence[Record]) -> dict[str, Any]:
         the most likely one, which is among them), `self_graded` (records whose grader is their own model) and `of`.
     """
     graded = [record for record in records if record.get("grades")]
-    pairs = [(score_of(r, "most_likely"), score_of(r, "possible")) for r in graded]
+    visits = [record for record in graded if "possible" in units_of(record)]
+    pairs = [(score_of(r, "most_likely"), score_of(r, "possible")) for r in visits]
     return {
-        "units": {unit: _unit(graded, unit) for unit in UNITS},
+        "units": {unit: _unit([r for r in graded if unit in units_of(r)], unit) for unit in _units(graded)},
         "contradictions": sum(a is not None and b is not None and b < a for a, b in pairs),
         "self_graded": sum(map(self_graded, graded)),
         "of": len(graded),
     }
+
+
+def _units(records: Sequence[Record]) -> list[Unit]:
+    """Returns what is judged of cases, and of diseases where there are any."""
+    return list(dict.fromkeys((*UNITS, *(unit for record in records for unit in units_of(record)))))
 
 
 def _unit(graded: Sequence[Record], unit: Unit) -> dict[str, Any]:
@@ -92,7 +108,7 @@ def people_beside_grader(records: Sequence[Record], ratings: Sequence[CaseRating
         return None
     known = {(record["id"], int(record.get("repeat") or 0)): record for record in records}
     unknown = sum((rating.id, rating.repeat) not in known for rating in ratings)
-    units = {unit: _people(known, [r for r in ratings if r.unit == unit], unit) for unit in UNITS}
+    units = {unit: _people(known, [r for r in ratings if r.unit == unit], unit) for unit in (*UNITS, *SIDES)}
     raters = sorted({rating.rater for rating in ratings})
     return {"raters": raters, "unknown": unknown, "units": {unit: found for unit, found in units.items() if found}}
 
@@ -106,7 +122,7 @@ def _people(known: dict[tuple[str, int], Record], ratings: Sequence[CaseRating],
     pairs = [
         (median_low([rating.score for rating in found]), score)
         for key, found in by_answer.items()
-        if key in known and (score := score_of(known[key], unit)) is not None
+        if key in known and unit in units_of(known[key]) and (score := score_of(known[key], unit)) is not None
     ]
     if not pairs:
         return None

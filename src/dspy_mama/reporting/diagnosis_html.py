@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dspy_mama.core.disease_knowledge import KNOWLEDGE
 from dspy_mama.core.disease_names import normalise_disease
 from dspy_mama.reporting.diagnosis import NO_SUBSTITUTE
 from dspy_mama.reporting.diagnosis_tables import diagnosis_tables
 from dspy_mama.reporting.diagnosis_titles import title_of
 from dspy_mama.reporting.page import model_lines, render_page, write_page
 from dspy_mama.reporting.tables import with_interval
-from dspy_mama.scoring.diagnosis import Record, is_right, joined, self_graded, units_of
+from dspy_mama.scoring.diagnosis import Record, Unit, is_right, joined, score_of, self_graded, units_of
 
 Row = dict[str, Any]
 
@@ -55,8 +56,10 @@ def write_diagnosis_report(path: Path, records: Sequence[Record], summary: Mappi
 
 
 def _facts(summary: Mapping[str, Any]) -> list[dict[str, str]]:
-    facts = [
-        {"value": str(summary["cases"]), "what": f"cases, {summary['n']} diagnoses"},
+    facts = [{"value": str(summary["cases"]), "what": "cases"}] if summary["cases"] else []
+    facts += [{"value": str(summary["diseases"]), "what": "diseases asked about"}] if summary["diseases"] else []
+    facts += [
+        {"value": str(summary["n"]), "what": "records"},
         {"value": str(len(summary["methods"])), "what": "methods compared"},
     ]
     for stage in summary["stages"]:
@@ -77,8 +80,12 @@ def _facts(summary: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def _case(record: Record) -> Row:
     """Shapes one record for the template: every value that it may print is there."""
-    final, repeat = record["final"], int(record.get("repeat") or 0)
     rights = {unit: is_right(record, unit) for unit in units_of(record)}
+    return _shared(record, rights) | (_sides(record) if record["stage"] == KNOWLEDGE else _diagnosis(record, rights))
+
+
+def _shared(record: Record, rights: Mapping[Unit, bool | None]) -> Row:
+    repeat = int(record.get("repeat") or 0)
     return {
         "id": record["case_id"] + (f" (repeat {repeat})" if repeat else ""),
         "stage": record["stage"],
@@ -90,6 +97,31 @@ def _case(record: Record) -> Row:
         "group": record["gold"].get("group"),
         "leak": bool(record.get("leak")),
         "notices": [*(record.get("notices") or ()), *(record.get("notes") or ())],
+        "grades": [_grade(record, unit, rights[unit]) for unit in rights if (record.get("grades") or {}).get(unit)],
+        "self_graded": self_graded(record),
+        "match": {},
+        "sides": None,
+        "right": None,
+    }
+
+
+def _sides(record: Record) -> Row:
+    """Returns what a method says of a disease: its entries with the drafts behind them."""
+    sides = [
+        {
+            "title": title_of(name),
+            **{key: entry.get(key) for key in ("outcome", "text", "error", "raw", "by", "disagreement")},
+            "drafts": [dict(draft) for draft in entry.get("drafts") or ()],
+        }
+        for name, entry in record["answers"].items()
+    ]
+    levels = [level for unit in units_of(record) if (level := score_of(record, unit)) is not None]
+    return {"sides": sides, "mean": sum(levels) / len(levels) if levels else None, "told": len(levels)}
+
+
+def _diagnosis(record: Record, rights: Mapping[Unit, bool | None]) -> Row:
+    final = record["final"]
+    return {
         "final": {name: final.get(name) for name in ("outcome", "error", "raw", "most_likely", "by")},
         "possible": joined(record),
         "tests": final.get("tests") or [],
@@ -99,9 +131,7 @@ def _case(record: Record) -> Row:
         "turns": _turns(record),
         "moves": _moves(record),
         "attempts": [dict(attempt) for attempt in record.get("attempts") or ()],
-        "grades": [_grade(record, unit, rights[unit]) for unit in rights if (record.get("grades") or {}).get(unit)],
         "match": {unit: found["kind"] for unit, found in (record.get("match") or {}).items()},
-        "self_graded": self_graded(record),
         "cuts": record.get("cuts") or [],
     }
 
@@ -167,7 +197,7 @@ def _moves(record: Record) -> Row:
     return {"turns": [turn["turn"] for turn in turns], "rows": rows, "distinct": len(names)}
 
 
-def _grade(record: Record, unit: str, right: bool | None) -> Row:
+def _grade(record: Record, unit: Unit, right: bool | None) -> Row:
     grade = record["grades"][unit]
     return {
         "unit": title_of(unit),
@@ -175,9 +205,15 @@ def _grade(record: Record, unit: str, right: bool | None) -> Row:
         **{name: grade.get(name) for name in ("outcome", "score", "error", "by", "reason", "agreement")},
         "readings": [
             {
-                "order": "truth read first" if reading["order"] == "truth_first" else "answer read first",
+                "order": _order(record, reading),
                 **{name: reading.get(name) for name in ("outcome", "score", "reason", "error")},
             }
             for reading in grade.get("readings") or ()
         ],
     }
+
+
+def _order(record: Record, reading: Mapping[str, Any]) -> str:
+    if record["stage"] == KNOWLEDGE:
+        return f"reading {int(reading.get('repeat') or 0) + 1}"
+    return "truth read first" if reading["order"] == "truth_first" else "answer read first"

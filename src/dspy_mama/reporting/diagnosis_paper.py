@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dspy_mama.core.disease_knowledge import KNOWLEDGE
 from dspy_mama.reporting import diagnosis_published as published
 from dspy_mama.reporting.diagnosis_titles import title_of
 from dspy_mama.reporting.tables import NONE, Table, figure
@@ -16,9 +17,8 @@ Summary = Mapping[str, Any]
 def paper_table(summary: Summary) -> Table:
     """Returns our accuracy beside the paper's Tables 1 and 2."""
     rows = []
-    for stage in summary["stages"]:
-        for method in summary["methods"]:
-            units = summary["scores"].get(stage, {}).get(method, {})
+    for stage in (stage for stage in summary["stages"] if stage != KNOWLEDGE):
+        for method, units in summary["scores"].get(stage, {}).items():
             cells = [figure(None if (v := (units.get(u) or {}).get("value")) is None else 100 * v, 2) for u in UNITS]
             rows.append((title_of(stage), f"ours: {title_of(method)}", *cells, f"n = {_n(units)}"))
         for printed in published.ACCURACIES:
@@ -56,8 +56,9 @@ def sweep_table(summaries: Mapping[str, Summary]) -> Table:
     rows = [
         (title_of(stage), name, title_of(method), *_percent(summary, stage, method), _tokens(summary, stage, method))
         for stage in dict.fromkeys(stage for summary in summaries.values() for stage in summary["stages"])
+        if stage != KNOWLEDGE
         for name, summary in summaries.items()
-        for method in summary["methods"]
+        for method in summary["scores"].get(stage, {})
     ]
     for printed in published.ACCURACIES:
         cells = [figure(getattr(printed, unit), 2) for unit in UNITS]

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dspy_mama.core.confusion import EXCLUDED, FN, TP, Codes
+from dspy_mama.core.disease_knowledge import KNOWLEDGE
 from dspy_mama.core.patient_case import STAGES
-from dspy_mama.scoring.diagnosis import METHODS, UNITS, Record, Unit, is_matched, is_right, outcome_of, score_of
+from dspy_mama.scoring.diagnosis import METHODS, Record, Unit, is_matched, is_right, outcome_of, score_of, units_at
 from dspy_mama.stats import (
     CountDraws,
     compare_groups,
@@ -48,13 +49,13 @@ class Grid:
         self.cases = list(dict.fromkeys(case for case, _ in self.rows))
         self.repeats = sorted({repeat for _, repeat in self.rows})
         self.methods = _in_order({r["method"] for r in records}, METHODS)
-        self.stages = _in_order({r["stage"] for r in records}, STAGES)
+        self.stages = _in_order({r["stage"] for r in records}, (*STAGES, KNOWLEDGE))
         self._found = found
 
     @property
     def places(self) -> list[Place]:
         """Every stage, method and unit that is judged there."""
-        return [(s, m, u) for s in self.stages for m in self.methods for u in (UNITS if s == "primary" else UNITS[:2])]
+        return [(s, m, u) for s in self.stages for m in self.methods for u in units_at(s)]
 
     def at(self, place: Place, *, leaks: bool = True) -> list[Record | None]:
         """Returns the records of a place row by row; None where there is none, or where it leaks and may not."""

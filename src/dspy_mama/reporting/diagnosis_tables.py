@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from dspy_mama.core.disease_knowledge import KNOWLEDGE
 from dspy_mama.reporting import diagnosis_published as published
 from dspy_mama.reporting.diagnosis_paper import paper_table, sweeps_table
 from dspy_mama.reporting.diagnosis_titles import title_of
@@ -19,11 +20,14 @@ Summary = Mapping[str, Any]
 
 def diagnosis_tables(summary: Summary) -> list[Table]:
     """Returns every table that the run has figures for."""
-    tables: list[Table | None] = [accuracy_table(summary), differences_table(summary)]
+    tables: list[Table | None] = [accuracy_table(summary)] if summary["cases"] else []
     if any(summary["leaks"].values()):
-        tables.insert(1, accuracy_table(summary, "without_leaks"))
+        tables.append(accuracy_table(summary, "without_leaks"))
+    tables += [knowledge_table(summary), differences_table(summary)]
     tables += [usage_table(summary), groups_table(summary), agreement_table(summary), grader_table(summary)]
-    tables += [discussion_table(summary), paper_table(summary), sweeps_table()]
+    tables.append(discussion_table(summary))
+    if summary["cases"]:
+        tables += [paper_table(summary), sweeps_table()]
     return [table for table in tables if table is not None and table.rows]
 
 
@@ -39,14 +43,11 @@ def accuracy_table(summary: Summary, part: str = "scores") -> Table:
     """Returns accuracy per stage and method: the comparison that a run is made for."""
     rows = []
     for stage in summary["stages"]:
-        for method in summary["methods"]:
-            units = summary[part].get(stage, {}).get(method, {})
-            missing = sum(units[unit]["unscored"]["n"] for unit in units)
-            of = sum(units[unit]["unscored"]["of"] for unit in units)
-            cells = [_cell(units.get(unit)) for unit in UNITS]
-            first = units.get("most_likely") or {}
-            level = figure(first.get("mean_level"), 2)
-            rows.append((title_of(stage), title_of(method), *cells, level, f"{missing}/{of}"))
+        for method, units in summary[part].get(stage, {}).items():
+            if stage != KNOWLEDGE:
+                level = figure((units.get("most_likely") or {}).get("mean_level"), 2)
+                cells = [_cell(units.get(unit)) for unit in UNITS]
+                rows.append((title_of(stage), title_of(method), *cells, level, _missing(units)))
     header = ("Stage", "Method", "Most likely", "Possible", "Tests", "Mean level", "Unscored")
     title = "Accuracy by stage and method"
     if part == "without_leaks":
@@ -59,10 +60,34 @@ def accuracy_table(summary: Summary, part: str = "scores") -> Table:
     return Table(title, header, tuple(rows), notes)
 
 
-def _intervals(summary: Summary) -> str:
+def _missing(units: Mapping[str, Any]) -> str:
+    lost, of = (sum(score["unscored"][name] for score in units.values()) for name in ("n", "of"))
+    return f"{lost}/{of}"
+
+
+def knowledge_table(summary: Summary) -> Table:
+    """Returns how well each method knows the diseases, side by side of a disease; without rows where nobody asked."""
+    found = summary["scores"].get(KNOWLEDGE, {})
+    rows = []
+    for method, sides in found.items():
+        for side, score in sides.items():
+            levels = ", ".join(f"{level}: {count}" for level, count in score["levels"].items()) or NONE
+            lost = _missing({side: score})
+            level = figure(score["mean_level"], 2)
+            rows.append((title_of(method), title_of(side), level, _cell(score), levels, lost))
+    header = ("Method", "Side of the disease", "Mean level", "Level 4 or 5", "Levels", "Unscored")
+    notes = (
+        "Likert scale of 5 to 1, graded without a reference text; the six sides are ours, for the paper prints none. "
+        f"{_intervals(summary, 'diseases')}",
+        "Self-consistency has no part in it: entries in prose have no majority.",
+    )
+    return Table(f"What is known of {summary['diseases']} diseases", header, tuple(rows), notes)
+
+
+def _intervals(summary: Summary, over: str = "cases") -> str:
     kind = {"bca": "BCa"}.get(summary["method"], "percentile")
     how = f"{summary['resamples']} resamples, seed {summary['seed']}"
-    return f"95% {kind} bootstrap over cases, {how}; Wilson's where all or none are right."
+    return f"95% {kind} bootstrap over {over}, {how}; Wilson's where all or none are right."
 
 
 def differences_table(summary: Summary) -> Table:

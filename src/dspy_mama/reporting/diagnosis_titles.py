@@ -15,6 +15,13 @@ TITLES: Final = {
     "most_likely": "Most likely",
     "possible": "Possible",
     "tests": "Tests",
+    "knowledge": "Knowledge",
+    "definition": "Definition",
+    "aetiology": "Aetiology",
+    "presentation": "Presentation",
+    "diagnosis": "Diagnosis",
+    "management": "Management",
+    "prognosis": "Prognosis",
 }
 
 

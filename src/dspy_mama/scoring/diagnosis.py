@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from dspy_mama.core.disease_knowledge import DIMENSIONS, KNOWLEDGE, Dimension
+
 Record = Mapping[str, Any]
 
-Unit = Literal["most_likely", "possible", "tests"]
+Unit = Literal["most_likely", "possible", "tests"] | Dimension
 UNITS: Final[tuple[Unit, ...]] = ("most_likely", "possible", "tests")
-"""What is judged; tests at the first visit alone."""
+"""What is judged of a case; tests at the first visit alone."""
 
-RIGHT_FROM: Final[Mapping[Unit, int]] = {"most_likely": 5, "possible": 5, "tests": 4}
-"""Level from which an answer counts as right (paper C): the true diagnosis itself; helpful tests."""
+SIDES: Final[tuple[Unit, ...]] = tuple(DIMENSIONS)
+"""What is judged of a disease that a method was asked about."""
+
+RIGHT_FROM: Final[Mapping[Unit, int]] = {"most_likely": 5, "possible": 5, "tests": 4, **dict.fromkeys(DIMENSIONS, 4)}
+"""Level from which an answer counts as right: the true diagnosis itself and helpful tests, as in paper C; of
+knowledge what is right with gaps that hardly matter, by this project's choice."""
 
 METHODS: Final = ("mac", "direct", "cot", "self_consistency", "self_refine")
 
@@ -26,7 +32,12 @@ def joined(record: Record) -> list[str]:
 
 def units_of(record: Record) -> tuple[Unit, ...]:
     """Returns what is judged of a record."""
-    return UNITS if record["stage"] == "primary" else UNITS[:2]
+    return units_at(record["stage"])
+
+
+def units_at(stage: str) -> tuple[Unit, ...]:
+    """Returns what is judged at a stage."""
+    return SIDES if stage == KNOWLEDGE else UNITS if stage == "primary" else UNITS[:2]
 
 
 def outcome_of(record: Record, unit: Unit) -> str:
@@ -37,8 +48,9 @@ def outcome_of(record: Record, unit: Unit) -> str:
     """
     if not record["gold"].get("diagnosis"):
         return "no_truth"
-    if record["final"]["outcome"] != "scored":
-        return str(record["final"]["outcome"])
+    said = record["answers"][unit] if record["stage"] == KNOWLEDGE else record["final"]
+    if said["outcome"] != "scored":
+        return str(said["outcome"])
     grade = (record.get("grades") or {}).get(unit)
     return "not_graded" if grade is None else str(grade["outcome"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -10,10 +10,12 @@ from pydantic.dataclasses import dataclass
 from dspy_mama.settings.grading import GradingSettings
 from dspy_mama.settings.strict import STRICT
 
-DiagnosisStage = Literal["primary", "follow_up"]
+DiagnosisStage = Literal["primary", "follow_up", "knowledge"]
 DiagnosisMethod = Literal["mac", "direct", "cot", "self_consistency", "self_refine"]
 PanelRole = Literal["doctor", "supervisor", "concluder", "consultant", "speaker"]
 Temperature = Annotated[float, Field(ge=0, le=2)]
+
+NO_MAJORITY: Final = "self_consistency has no part in the stage knowledge: entries in prose have no majority"
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -57,7 +59,8 @@ class PanelSettings:
         prompt_tokens: Tokens of case and discussion together that a prompt may hold, by the estimate of
             `approximate_tokens`; older turns are left out beyond it, with a line that says so.
         temperatures: Sampling temperature by role, 0 to 2; a role without one takes its LM's own.
-        stages: Stages of a case to diagnose.
+        stages: What is asked: a case's stages `primary` and `follow_up`, and `knowledge`, what is known of each
+            disease that the cases have (six dimensions, each disease once).
         methods: Programs to run on each: the panel (`mac`) and the baselines.
         baselines: Settings of the baselines.
         repeats: Independent diagnoses of every case, stage and method, 1 to 50; from 2 on, Fleiss' kappa is given.
@@ -94,6 +97,8 @@ class PanelSettings:
             given = [str(item).casefold().strip() for item in getattr(self, name)]
             if len(set(given)) < len(given):
                 raise ValueError(f"{name}: names one twice")
+        if self.stages == ("knowledge",) and self.methods == ("self_consistency",):
+            raise ValueError(f"methods: {NO_MAJORITY}; name another method")
         if not self.stages or not self.methods:
             raise ValueError("stages and methods: name at least one of each")
         if self.specialties != "none" and self.allow_list and len(self.allow_list) < self.doctors:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dspy_mama.core.disease_knowledge import KNOWLEDGE
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.ids import file_hash
 from dspy_mama.core.patient_case import PatientCase
-from dspy_mama.datasets.cases import load_cases
 from dspy_mama.datasets.ratings import read_synonyms
 from dspy_mama.lm.module import AsyncModule
 from dspy_mama.lm.repeats import lms_for_repeat
@@ -21,15 +20,15 @@ from dspy_mama.reporting.diagnosis_html import write_diagnosis_report
 from dspy_mama.scoring.disease_match import synonym_table
 from dspy_mama.settings import Settings, to_mapping
 from dspy_mama.settings.grading import GradingSettings
-from dspy_mama.systems.mac import ROLES, DiagnosisItem, diagnosis_record, failed_record, identity_record, item_key
-from dspy_mama.systems.mac import without_texts as diagnosis_without_texts
+from dspy_mama.systems.mac import ROLES, DiagnosisItem, diagnosis_record, knowledge_record
 from dspy_mama.systems.mac.grading import Grader
-from dspy_mama.systems.mac.grading_record import graded, grades_without_texts
+from dspy_mama.systems.mac.grading_record import graded
 from dspy_mama.tracking import RunStore
 from dspy_mama.wiring.build import predictors_of, prompt_hashes
+from dspy_mama.wiring.diagnosis_items import DiagnosisKind, items_of, load_items
 from dspy_mama.wiring.diagnosis_trace import diagnosis_layout
 from dspy_mama.wiring.lifecycle import RunPlan, StudyResult, carry_out, spec_groups
-from dspy_mama.wiring.panel_methods import build_methods
+from dspy_mama.wiring.panel_methods import build_knowledge, build_methods
 from dspy_mama.wiring.study import bootstrap_of
 
 logger = logging.getLogger(__name__)
@@ -44,33 +43,6 @@ OTHER_SYSTEMS: Final = (
 Record = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class DiagnosisKind:
-    """Cases by stage and method, as a diagnosis run takes them."""
-
-    @property
-    def noun(self) -> str:
-        """`diagnosis`."""
-        return "diagnosis"
-
-    def key(self, item: DiagnosisItem, repeat: int) -> str:
-        """Returns `item_key`."""
-        return item_key(item, repeat)
-
-    def identity(self, item: DiagnosisItem, repeat: int, store_text: bool) -> Record:
-        """Returns ids, gold and, where it is kept, the case's text."""
-        record = identity_record(item, repeat)
-        return record if store_text else {name: value for name, value in record.items() if name != "case"}
-
-    def failed(self, item: DiagnosisItem, error: BaseException, repeat: int, store_text: bool) -> Record:
-        """Returns a record whose outcome is `infra`."""
-        return failed_record(item, error, repeat)
-
-    def without_texts(self, record: Mapping[str, Any]) -> Record:
-        """Returns the record without the case, arguments and reasons."""
-        return grades_without_texts(diagnosis_without_texts(record))
-
-
 class Programs(AsyncModule):
     """The compared methods and their grader as one program, so that prompts and models of all are known by name."""
 
@@ -82,8 +54,19 @@ class Programs(AsyncModule):
             lms: LMs by role.
         """
         super().__init__()
-        self.methods = build_methods(settings.panel, lms)
-        self.grader = Grader(settings.panel.grading, lms) if settings.panel.grading.kind == "lm" else None
+        panel = settings.panel
+        asked = {stage == KNOWLEDGE for stage in panel.stages}
+        self.methods = build_methods(panel, lms) if False in asked else {}
+        self.knowledge = build_knowledge(panel, lms) if True in asked else {}
+        self.grader = Grader(panel.grading, lms) if panel.grading.kind == "lm" else None
+
+    async def record_of(self, item: DiagnosisItem, repeat: int = 0) -> Record:
+        """Returns what a method says of a case or a disease, not graded yet."""
+        if item.stage == KNOWLEDGE:
+            answer = await self.knowledge[item.method].acall(disease=item.text)
+            return knowledge_record(item, answer, repeat=repeat)
+        prediction = await self.methods[item.method].acall(case=item.case, stage=item.stage)
+        return diagnosis_record(item, prediction, repeat=repeat)
 
 
 def _check_roles(settings: Settings) -> None:
@@ -137,21 +120,8 @@ async def run_diagnoses(
     _check_roles(settings)
     facts: dict[str, Any] = {}
     if cases is None:
-        loaded = load_cases(settings.data)
-        cases, facts = loaded.cases, loaded.facts
+        cases, facts = load_items(settings.data, settings.panel)
     return await carry_out(diagnosis_plan(settings, cases, verb, facts=facts, tags=tags))
-
-
-def _items(settings: Settings, cases: Sequence[PatientCase]) -> list[DiagnosisItem]:
-    """Returns every case by every stage at which something is known of it, by every method."""
-    panel = settings.panel
-    return [
-        DiagnosisItem(case, stage, method)
-        for case in cases
-        for stage in panel.stages
-        if stage == "primary" or case.further
-        for method in panel.methods
-    ]
 
 
 def diagnosis_plan(
@@ -168,9 +138,7 @@ def diagnosis_plan(
         DeclarationError: A file of the grading is at fault, a role is unknown, or no stage of any case can be asked.
     """
     panel, lms = settings.panel, build_lms(settings.lm)
-    items = _items(settings, cases)
-    if not items:
-        raise DeclarationError("panel.stages=[follow_up]: no case has further tests; take the stage primary")
+    items = items_of(panel, cases)
     program = Programs(settings, lms)
     synonyms = synonyms_of(panel.grading)
 
@@ -178,8 +146,7 @@ def diagnosis_plan(
         own = program if panel.repeats == 1 else Programs(settings, lms_for_repeat(lms, repeat))
 
         async def work(item: DiagnosisItem) -> Record:
-            prediction = await own.methods[item.method].acall(case=item.case, stage=item.stage)
-            return await graded(diagnosis_record(item, prediction, repeat=repeat), own.grader, synonyms)
+            return await graded(await own.record_of(item, repeat), own.grader, synonyms)
 
         return work
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dspy_mama.systems.mac.knowledge_record import is_knowledge
 from dspy_mama.tracking import TraceStep, TraceTree
 
 _SAID = (
     "argument", "disagreement", "most_likely", "differentials", "tests", "agrees", "consensus", "accepted", "outcome",
     "error",
 )  # fmt: skip
+_WROTE = ("by", "text", "outcome", "error", "score", "feedback", "kept")
 _TRIED = ("kind", "most_likely", "possible", "tests", "reasoning", "score", "feedback", "kept", "chosen", "outcome")
 
 
 def diagnosis_layout(record: Mapping[str, Any]) -> TraceTree:
     """Lays out a record of a diagnosis: specialties, turns with the choice of their speakers, attempts, grades."""
+    if is_knowledge(record):
+        return _knowledge(record)
     inputs = {n: record[n] for n in ("id", "key", "source", "repeat", "stage", "method", "case") if n in record}
     outputs = {**record["final"], "stopped": record["stopped"], "rounds": record["rounds"], "gold": record["gold"]}
     steps = [*_specialties(record), *map(_turn, record["turns"]), *map(_attempt, record["attempts"])]
@@ -24,6 +28,27 @@ def diagnosis_layout(record: Mapping[str, Any]) -> TraceTree:
         if usage.get(role):
             steps.append(TraceStep(role, record["final"], usage[role], "LLM"))
     return TraceTree(f"diagnosis {record['method']}", inputs, outputs, (*steps, *_grades(record)))
+
+
+def _knowledge(record: Mapping[str, Any]) -> TraceTree:
+    """Lays out what a method knows of a disease: each side with the drafts behind it, then the grades."""
+    inputs = {n: record[n] for n in ("id", "key", "source", "repeat", "stage", "method", "case") if n in record}
+    steps = [_side(name, entry) for name, entry in record["answers"].items()]
+    outputs = {name: entry["text"] for name, entry in record["answers"].items()}
+    return TraceTree(f"knowledge {record['method']}", inputs, outputs, (*steps, *_grades(record)))
+
+
+def _side(name: str, entry: Mapping[str, Any]) -> TraceStep:
+    """Returns a side of a disease; what its drafts did not cost is the critic's or the supervisor's."""
+    drafts = tuple(
+        TraceStep(draft["by"], {n: draft[n] for n in _WROTE if draft.get(n) is not None}, draft["usage"], "LLM")
+        for draft in entry["drafts"]
+    )
+    told = {n: entry[n] for n in (*_WROTE, "disagreement") if entry.get(n) is not None}
+    usage = entry["usage"] if not drafts else {}
+    return TraceStep(
+        name, told, usage, kind="CHAIN" if drafts else "LLM", seconds=entry["usage"]["seconds"], steps=drafts
+    )
 
 
 def _specialties(record: Mapping[str, Any]) -> list[TraceStep]:

@@ -22,8 +22,8 @@ def run_panel_experiment(config: Any) -> float | None:
         config: Hydra's config.
 
     Returns:
-        The panel's (or the first method's) accuracy of the most likely diagnosis at the first stage; None where it is
-        not known, or where a sweep's run failed.
+        The panel's (or the first method's) accuracy of what is judged first at the first stage, such as the most
+        likely diagnosis; None where it is not known, or where a sweep's run failed.
 
     Raises:
         SystemExit: Outside of a sweep: the run could not be carried out (2), or too much is unscored (3).
@@ -69,8 +69,8 @@ def varied(settings: Sequence[str]) -> list[str]:
 
 
 def _first(summary: dict[str, Any]) -> float | None:
-    stage, method = summary["stages"][0], summary["methods"][0]
-    value: float | None = summary["scores"][stage][method]["most_likely"]["value"]
+    method = next(iter(summary["scores"][summary["stages"][0]].values()))
+    value: float | None = next(iter(method.values()))["value"]
     return value
 
 

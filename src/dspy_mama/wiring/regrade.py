@@ -18,13 +18,13 @@ from dspy_mama.runtime.failures import describe
 from dspy_mama.settings import DataSettings, Settings, from_mapping, to_mapping
 from dspy_mama.systems.mac.grading import Grader
 from dspy_mama.systems.mac.grading_record import graded
+from dspy_mama.systems.mac.knowledge_record import is_knowledge
 from dspy_mama.tracking import RunStore
 from dspy_mama.wiring.build import prompt_hashes
 from dspy_mama.wiring.diagnose import (
     GRADE_VERB,
     OTHER_SYSTEMS,
     VERB,
-    DiagnosisKind,
     Record,
     grading_files,
     state_of,
@@ -32,6 +32,7 @@ from dspy_mama.wiring.diagnose import (
     synonyms_of,
     write_pictures,
 )
+from dspy_mama.wiring.diagnosis_items import DiagnosisKind
 from dspy_mama.wiring.diagnosis_trace import diagnosis_layout
 from dspy_mama.wiring.lifecycle import RunPlan, StudyResult, carry_out, spec_groups
 
@@ -102,7 +103,7 @@ async def run_grading(settings: Settings, folder: Path, *, tags: Mapping[str, st
         tags: Further tags of the run in the tracker.
 
     Raises:
-        DeclarationError: The folder is no such run, or no grader is named.
+        DeclarationError: The folder is no such run, no grader is named, or the run keeps no texts to be graded.
         TooManyFailuresError: Record after record failed on infrastructure.
     """
     if settings.panel.grading.kind == "none":
@@ -111,6 +112,8 @@ async def run_grading(settings: Settings, folder: Path, *, tags: Mapping[str, st
     source, records = store.load("spec"), store.records()
     if source.get("name") not in (VERB, GRADE_VERB) or not records:
         raise DeclarationError(f"{folder}: holds no diagnoses; name a run of `mama diagnose`")
+    if all(is_knowledge(record) and "case" not in record for record in records):
+        raise DeclarationError(f"{folder}: keeps no texts (tracking.store_text=false): there is no entry to grade")
     if any(record["stage"] == "primary" and "case" not in record for record in records):
         logger.warning("the run keeps no texts: tests are graded without the case")
     return await carry_out(_grading_plan(settings, folder, source, list(records), tags or {}))

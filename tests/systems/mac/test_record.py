@@ -3,22 +3,17 @@ import json
 import pytest
 from dspy.utils.exceptions import LMServerError
 
-from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.patient_case import PatientCase
 from dspy_mama.settings.panel import PanelSettings
 from dspy_mama.systems.mac import (
-    DIMENSIONS,
     DiagnosisItem,
-    DiseaseExpert,
-    KnowledgePanel,
     diagnosis_record,
     failed_record,
     item_key,
-    knowledge_record,
     without_texts,
 )
 from dspy_mama.wiring.panel_methods import build_methods
-from scripted import fields_of, scripted_lm, system_of, text_of, user_of
+from scripted import fields_of, scripted_lm, system_of, user_of
 from systems.mac.panels import doctor, panel, role_of, script, speaks, supervisor
 
 CASE = PatientCase(
@@ -170,35 +165,3 @@ def test_without_texts_nothing_quotes_the_case():
     assert bare["turns"][0]["most_likely"] == "Fabry disease"
     cot = without_texts(record("cot"))
     assert cot["attempts"][0]["reasoning"] is None
-
-
-def test_knowledge_is_asked_one_dimension_at_a_time():
-    lm = scripted_lm(lambda r: "prose" if any("prognosis: " in text_of(m) for m in r.messages) else {"entry": "text"})
-    answer = DiseaseExpert(lms={"default": lm})(disease=" Fabry disease ")
-    found = knowledge_record(answer)
-    assert list(found["answers"]) == list(DIMENSIONS)
-    assert found["answers"]["definition"] == {"outcome": "scored", "text": "text", "error": None}
-    assert found["answers"]["prognosis"]["outcome"] == "parse"
-    assert found["usage"]["calls"] == len(DIMENSIONS) + 1
-    assert json.loads(json.dumps(found)) == found
-    with pytest.raises(DeclarationError, match="disease"):
-        DiseaseExpert(lms={"default": lm})(disease=" ")
-
-
-def test_a_panel_states_knowledge_by_doctors_and_a_supervisor():
-    def reply(request):
-        shown = " ".join(text_of(message) for message in request.messages)
-        if "You supervise doctors" in system_of(request):
-            return {"disagreement": "none", "entry": f"{shown.count('Doctor ')} entries"}
-        return "prose" if "prognosis: " in shown else {"entry": "x"}
-
-    lm, own = scripted_lm(reply), scripted_lm(reply, name="scripted/own")
-    team = KnowledgePanel(3, lms={"default": lm, "doctor_2": own, "grader": lm})
-    found = knowledge_record(team(disease="Fabry disease"))
-    assert found["method"] == "mac"
-    assert found["answers"]["definition"]["text"] == "3 entries"
-    assert found["answers"]["prognosis"]["outcome"] == "parse"
-    assert found["usage"]["calls"] == len(lm.requests) + len(own.requests)
-    assert {request.model for request in own.requests} != {request.model for request in lm.requests}
-    with pytest.raises(DeclarationError, match="2 to 5"):
-        KnowledgePanel(1)

@@ -15,7 +15,7 @@
       row.hidden = !matches(row);
       visible += row.hidden ? 0 : 1;
     }
-    document.getElementById("shown").textContent = `${visible} of ${rows.length} diagnoses shown`;
+    document.getElementById("shown").textContent = `${visible} of ${rows.length} records shown`;
   };
   controls.hidden = false;
   controls.addEventListener("input", show);

@@ -1,13 +1,10 @@
 """System C (MAC): multi-agent conversation for diagnosis (see `DiagnosisPanel`)."""
 
+from dspy_mama.core.disease_knowledge import DIMENSIONS
 from dspy_mama.systems.mac.accounts import diagnosis_of
-from dspy_mama.systems.mac.knowledge import (
-    DIMENSIONS,
-    DiseaseExpert,
-    KnowledgeAnswer,
-    KnowledgePanel,
-    knowledge_record,
-)
+from dspy_mama.systems.mac.knowledge import DiseaseExpert, KnowledgePanel
+from dspy_mama.systems.mac.knowledge_record import answers_without_texts, failed_knowledge, knowledge_record
+from dspy_mama.systems.mac.knowledge_schema import KnowledgeAnswer
 from dspy_mama.systems.mac.panel import ROLES, DiagnosisPanel
 from dspy_mama.systems.mac.record import (
     DiagnosisItem,
@@ -15,6 +12,7 @@ from dspy_mama.systems.mac.record import (
     failed_record,
     identity_record,
     item_key,
+    why_failed,
     without_texts,
 )
 from dspy_mama.systems.mac.schema import Conclusion, Diagnosis, Discussion, Turn
@@ -33,11 +31,14 @@ __all__ = [
     "KnowledgePanel",
     "SingleDiagnosis",
     "Turn",
+    "answers_without_texts",
     "diagnosis_of",
     "diagnosis_record",
+    "failed_knowledge",
     "failed_record",
     "identity_record",
     "item_key",
     "knowledge_record",
+    "why_failed",
     "without_texts",
 ]

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from dspy_mama.core.disease_knowledge import DIMENSIONS
 from dspy_mama.core.record_texts import without_words
 from dspy_mama.lm.usage import total
-from dspy_mama.scoring.diagnosis import joined
+from dspy_mama.scoring.diagnosis import joined, units_of
 from dspy_mama.scoring.disease_match import match_disease
 from dspy_mama.systems.mac.grading import Grade, Grader, grade_record
+from dspy_mama.systems.mac.knowledge_record import is_knowledge
 
 GRADE_TEXTS: Final = ("reason",)
 
@@ -27,6 +29,8 @@ async def graded(record: Mapping[str, Any], grader: Grader | None, synonyms: Map
         synonyms: What `synonym_table` made of a dictionary.
     """
     bare = ungraded(record)
+    if is_knowledge(record):
+        return bare if grader is None else await _known(bare, grader)
     truth, final = record["gold"]["diagnosis"], record["final"]
     if not truth or final["outcome"] != "scored":
         return bare
@@ -38,7 +42,8 @@ async def graded(record: Mapping[str, Any], grader: Grader | None, synonyms: Map
 
 def ungraded(record: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a record as it was before any grading."""
-    units = {"diagnosis": record["outcomes"]["diagnosis"]}
+    graded_too = units_of(record)  # a side of a disease is called diagnosis too
+    units = {name: outcome for name, outcome in record["outcomes"].items() if name not in graded_too}
     kept = {name: value for name, value in record.items() if name not in ("grades", "match")}
     usage = {role: used for role, used in record["usage"].items() if role != "grader"}
     models = {role: model for role, model in record["models"].items() if role != "grader"}
@@ -46,7 +51,22 @@ def ungraded(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def _with_grades(record: dict[str, Any], grader: Grader) -> dict[str, Any]:
-    grades = await _grades(record, grader)
+    return _graded_by(record, await _grades(record, grader))
+
+
+async def _known(record: dict[str, Any], grader: Grader) -> dict[str, Any]:
+    """Returns a record of the knowledge task with a grade per entry that could be read, and whose text is kept."""
+    asked = {name: entry["text"] for name, entry in record["answers"].items() if entry["text"]}
+    if not asked:
+        return record
+    headings = {name: f"{name}: {meaning}" for name, meaning in DIMENSIONS.items()}
+    found = await asyncio.gather(
+        *(grader.grade_knowledge(record["gold"]["diagnosis"], headings[name], text) for name, text in asked.items())
+    )
+    return _graded_by(record, dict(zip(asked, found, strict=True)))
+
+
+def _graded_by(record: dict[str, Any], grades: Mapping[str, Grade]) -> dict[str, Any]:
     models = {reading.model for grade in grades.values() for reading in grade.readings if reading.model}
     asked = [grade.usage for grade in grades.values() if grade.by == "grader"]
     rows = {unit: grade_record(grade) for unit, grade in grades.items()}

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from dspy_mama.core.disease_knowledge import KNOWLEDGE
 from dspy_mama.core.ids import object_hash
 from dspy_mama.core.outcomes import Outcome, Unscored
-from dspy_mama.core.patient_case import PatientCase, Stage
+from dspy_mama.core.patient_case import PatientCase
 from dspy_mama.core.record_texts import without_words
 from dspy_mama.lm.usage import CallUsage
+from dspy_mama.settings.panel import DiagnosisStage
 from dspy_mama.systems.mac.accounts import diagnosis_of
 from dspy_mama.systems.mac.schema import Conclusion, Diagnosis, Selection, SpecialtyChoice, Turn, outcome_name
 
@@ -22,13 +24,13 @@ class DiagnosisItem:
     """What a run carries out: one case at one stage by one method.
 
     Attributes:
-        case: The case.
-        stage: Its stage.
+        case: The case; for the knowledge task a disease's name in place of one.
+        stage: Its stage, or `knowledge`.
         method: `mac` or the name of a baseline.
     """
 
     case: PatientCase
-    stage: Stage
+    stage: DiagnosisStage
     method: str
 
     @property
@@ -36,10 +38,15 @@ class DiagnosisItem:
         """Case, stage and method, such as `mac-17/primary/mac`."""
         return f"{self.case.id}/{self.stage}/{self.method}"
 
+    @property
+    def text(self) -> str:
+        """What is shown: the case at its stage, or the disease's name."""
+        return self.case.text("primary" if self.stage == KNOWLEDGE else self.stage)
+
 
 def item_key(item: DiagnosisItem, repeat: int = 0) -> str:
     """Returns the hash of what is asked: the case's id and text at that stage, stage, method and repeat."""
-    return object_hash([item.case.id, item.case.text(item.stage), item.stage, item.method, repeat], 32)
+    return object_hash([item.case.id, item.text, item.stage, item.method, repeat], 32)
 
 
 def identity_record(item: DiagnosisItem, repeat: int = 0) -> dict[str, Any]:
@@ -54,9 +61,9 @@ def identity_record(item: DiagnosisItem, repeat: int = 0) -> dict[str, Any]:
         "case_id": case.id,
         "stage": item.stage,
         "method": item.method,
-        "case": case.text(item.stage),
+        "case": item.text,
         "gold": {"diagnosis": case.diagnosis, "group": case.group},
-        "leak": case.leaks(item.stage),
+        "leak": item.stage != KNOWLEDGE and case.leaks(item.stage),
         "notices": list(case.notices),
     }
 
@@ -159,10 +166,8 @@ def diagnosis_record(item: DiagnosisItem, prediction: Any, *, repeat: int = 0) -
     }
 
 
-def failed_record(item: DiagnosisItem, error: BaseException, repeat: int = 0) -> dict[str, Any]:
-    """Returns the record of a case whose work failed: its outcome is `infra`, so that a resumed run tries again."""
-    why = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-    final = {"outcome": "infra", "error": why, "raw": None, "by": None}
+def blank_record(item: DiagnosisItem, repeat: int = 0) -> dict[str, Any]:
+    """Returns a record in which nobody has said or spent anything."""
     return {
         **identity_record(item, repeat),
         "panel": None,
@@ -172,14 +177,27 @@ def failed_record(item: DiagnosisItem, error: BaseException, repeat: int = 0) ->
         "rounds": 0,
         "consensus_round": None,
         "stopped": None,
-        "final": {**final, "most_likely": None, "possible": [], "tests": []},
         "cuts": [],
-        "outcomes": {"diagnosis": "infra"},
         "usage": {},
         "usage_by_doctor": {},
         "models": {},
         "notes": [],
     }
+
+
+def failed_record(item: DiagnosisItem, error: BaseException, repeat: int = 0) -> dict[str, Any]:
+    """Returns the record of a case whose work failed: its outcome is `infra`, so that a resumed run tries again."""
+    final = {"outcome": "infra", "error": why_failed(error), "raw": None, "by": None}
+    return {
+        **blank_record(item, repeat),
+        "final": {**final, "most_likely": None, "possible": [], "tests": []},
+        "outcomes": {"diagnosis": "infra"},
+    }
+
+
+def why_failed(error: BaseException) -> str:
+    """Returns an error in one line of at most 500 characters."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:500]
 
 
 def without_texts(record: Mapping[str, Any]) -> dict[str, Any]:
