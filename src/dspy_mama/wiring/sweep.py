@@ -13,7 +13,9 @@ from hydra.experimental.callback import Callback
 
 from dspy_mama.core.errors import DeclarationError, MamaError
 from dspy_mama.settings import Settings, from_mapping
+from dspy_mama.tracking import RunStore
 from dspy_mama.wiring.build import build_tracker
+from dspy_mama.wiring.rebuild import AUDIT, system_of
 
 PARENT_TAG: Final = "mlflow.parentRunId"
 """Tag by which MLflow's UI nests a run below another."""
@@ -110,6 +112,9 @@ def report_sweep(sweep: Path, jobs: Sequence[Job]) -> None:
     if not done:
         return
     settings = _settings(Path(done[-1].folder))
+    if any(system_of(RunStore.open(Path(job.folder)).records()) != AUDIT for job in done):
+        _log(sweep, settings, None)  # verdicts of risk alone are compared here; other systems' jobs print their table
+        return
     _print_tables(sweep, done, settings.experiment.name)
     try:
         comparison = _compare(sweep, done, settings)
