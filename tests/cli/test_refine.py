@@ -137,6 +137,30 @@ def test_an_interrupted_run_goes_on_where_it_was(mama, workplace, bench, loop, m
     assert (code, found["resumed"], found["done"]) == (0, kept, 9 - kept), err
 
 
+def test_only_what_failed_on_the_way_is_asked_for_again(mama, workplace, bench, loop):
+    run = ("refine", "data=medsafetybench", f"data.path={bench}", "data.limit=9", "tracking=none", "--json")
+    checks = []
+
+    def check_fails_twice(request):
+        kind = kind_of(request)
+        checks.extend([request] if kind == "helpfulness" else [])
+        return ConnectionError("connection refused") if kind == "helpfulness" and len(checks) <= 2 else loop(request)
+
+    code, out, err = mama(*run, script=check_fails_twice)
+    first = document(out)
+    assert (code, first["failed"], first["done"]) == (0, 2, 7), err
+    assert "asks again for what is missing" in err
+    asked = len(mama.requests)
+    code, out, err = mama(*run, script=loop)
+    found = document(out)
+    assert [kind_of(request) for request in mama.requests[asked:]] == ["helpfulness"] * 2
+    assert (found["folder"], found["resumed"], found["done"]) == (first["folder"], 7, 2)
+    assert found["end_states"]["refusal"]["n"] == 9
+    assert found["usage"]["total"]["calls"] == len(mama.requests) - 2  # two were never answered
+    code, out, _ = mama(*run, script=loop)
+    assert document(out)["folder"] != first["folder"]  # that run is complete
+
+
 def test_the_report_is_rebuilt_from_records_alone(mama, workplace, bench, loop):
     from dspy_mama.wiring.refine import rebuild
 

@@ -109,6 +109,7 @@ def test_only_a_record_whose_every_final_verdict_failed_on_infrastructure_is_unf
     assert not is_finished(record("a", "infra"))
     assert is_finished(record("a", "refused"))
     assert is_finished(mixed)
+    assert not is_finished(mixed | {"retry": ["helpfulness"]})
 
 
 def test_a_record_of_another_shape_is_named():

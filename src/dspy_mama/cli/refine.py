@@ -130,7 +130,8 @@ def _many(given: argparse.Namespace, file: Path | None, overrides: list[str]) ->
     if not given.json:
         _print_many(result, settings, target)
     if result.run.failed:
-        print(f"mama: {result.run.failed} answer(s) failed on the way to the LM", file=sys.stderr)
+        again = "the same command asks again for what is missing"
+        print(f"mama: {result.run.failed} answer(s) failed on the way to the LM; {again}", file=sys.stderr)
     if result.run.interrupted:
         print(f"mama: interrupted; {result.run.done} answer(s) are kept in {result.folder}", file=sys.stderr)
     elif result.exit_code:

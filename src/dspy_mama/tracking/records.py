@@ -170,5 +170,9 @@ def final_outcomes(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_finished(record: Mapping[str, Any]) -> bool:
-    """Tells whether an item need not be done again: False where every final outcome failed on infrastructure."""
-    return any(outcome != "infra" for outcome in final_outcomes(record).values())
+    """Tells whether an item need not be done again.
+
+    It must be where every final outcome failed on infrastructure, or where the record names under `retry` parts that
+    did, beside its outcomes.
+    """
+    return not record.get("retry") and any(outcome != "infra" for outcome in final_outcomes(record).values())

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from dspy_mama.core.ids import object_hash
 from dspy_mama.runtime import ItemKind, RunResult, UnscoredRate, check_unscored, make_progress, run_items
 from dspy_mama.settings import Settings, to_mapping
-from dspy_mama.tracking import RunStore, TraceLayout, build_manifest, spec_hash
+from dspy_mama.tracking import RunStore, TraceLayout, build_manifest, is_finished, spec_hash
 from dspy_mama.tracking.mlflow_traces import audit_layout
 from dspy_mama.wiring.build import build_tracker, model_facts, pairs_in_flight, prompt_hashes, served_requests
 
@@ -76,6 +76,8 @@ class RunPlan(Generic[Item]):
         trace: How a record is shown as a trace.
         repeats: How often every item is worked on.
         work_for: Gives the work of a repeat, where repeats need LMs of their own; None = `work` for all.
+        work_again: Works on an item of which there is a record that is not finished, so that what was paid for need
+            not be paid for twice; None = `work` as if it were new.
     """
 
     settings: Settings
@@ -98,6 +100,7 @@ class RunPlan(Generic[Item]):
     trace: TraceLayout = audit_layout
     repeats: int = 1
     work_for: Callable[[int], Callable[[Item], Awaitable[Record]]] | None = None
+    work_again: Callable[[Item, Record], Awaitable[Record]] | None = None
 
 
 def spec_groups(settings: Settings, without: Sequence[str] = ()) -> dict[str, Any]:
@@ -133,7 +136,7 @@ async def carry_out(plan: RunPlan[Item]) -> StudyResult:
         plan.pictures(store.folder, records, summary, store.load("spec"))
         # A run is complete when all five files are there. One that fails for want of a server is not: the same
         # command goes on from it, asks again for the items that failed, and repeats no other.
-        if not (result.failed and unscored.exceeded):
+        if not (result.failed and (unscored.exceeded or any(record.get("retry") for record in records))):
             store.write("summary", summary)
         tracked, problems = track(plan, store, summary, records, failed=unscored.exceeded)
     return StudyResult(store.folder, summary, unscored, result, tracked, problems, result.skipped, requests, records)
@@ -169,7 +172,7 @@ async def do_repeat(plan: RunPlan[Item], store: RunStore, repeat: int) -> RunRes
     with dspy.context(disable_history=True):
         return await run_items(
             plan.items,
-            plan.work,
+            _work_of(plan, store, repeat),
             store,
             replace(settings.runtime, concurrency=pairs_in_flight(settings)),
             kind=plan.kind,
@@ -177,6 +180,20 @@ async def do_repeat(plan: RunPlan[Item], store: RunStore, repeat: int) -> RunRes
             store_text=settings.tracking.store_text,
             progress=make_progress(settings.runtime.progress, words=plan.words),
         )
+
+
+def _work_of(plan: RunPlan[Item], store: RunStore, repeat: int) -> Callable[[Item], Awaitable[Record]]:
+    """Returns the work of a plan, which goes on from records that are not finished where the plan knows how."""
+    again = plan.work_again
+    if again is None:
+        return plan.work
+    unfinished = {record["key"]: record for record in store.records() if not is_finished(record)}
+
+    async def work(item: Item) -> Record:
+        earlier = unfinished.get(plan.kind.key(item, repeat))
+        return await (plan.work(item) if earlier is None else again(item, earlier))
+
+    return work
 
 
 def _joined(one: RunResult, two: RunResult) -> RunResult:

@@ -28,6 +28,8 @@ from dspy_mama.systems.refine import (
     refine_record,
     request_identity,
     request_key,
+    retry_parts,
+    with_spent,
     without_texts,
 )
 from dspy_mama.tracking import RunStore
@@ -168,6 +170,10 @@ def refine_plan(
         found = await program.refiner.acall(question=request.question, answer=request.answer, history=request.history)
         return refine_record(request, found)
 
+    async def work_again(request: ChatRequest, earlier: Record) -> Record:
+        mended = await retry_parts(program.refiner, request, earlier)
+        return mended if mended is not None else with_spent(await work(request), earlier)
+
     study = to_mapping(settings.experiment)
     return RunPlan(
         settings=settings,
@@ -175,6 +181,7 @@ def refine_plan(
         items=requests,
         kind=RequestKind(),
         work=work,
+        work_again=work_again,
         program=program,
         state=lambda: _state(program),
         spec=_spec(settings, dict(facts or {}), program, verb),

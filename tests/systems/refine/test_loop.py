@@ -5,7 +5,7 @@ import pytest
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.outcomes import Scored
 from dspy_mama.systems.refine import Assessment, SafetyRefiner
-from dspy_mama.systems.refine.record import outcomes
+from dspy_mama.systems.refine.outcomes import outcomes
 from scripted import response
 from systems.refine.loops import Loop, kind_of
 

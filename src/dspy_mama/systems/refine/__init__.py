@@ -12,6 +12,7 @@ from dspy_mama.systems.refine.record import (
     without_texts,
 )
 from dspy_mama.systems.refine.refiner import ROLES, SafetyRefiner
+from dspy_mama.systems.refine.retrying import retry_parts, with_spent
 from dspy_mama.systems.refine.schema import Assessment, Consensus, Evaluator, Gate, GateDecision, Refinement, Version
 
 __all__ = [
@@ -35,6 +36,8 @@ __all__ = [
     "refine_record",
     "request_identity",
     "request_key",
+    "retry_parts",
     "shipped_packs",
+    "with_spent",
     "without_texts",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import dspy
@@ -95,32 +95,43 @@ def _drafts(version: Version) -> list[Draft]:
 
 def usage_by_role(refinement: Refinement) -> dict[str, CallUsage]:
     """Returns what each role's calls cost, rivals included."""
-    spent: dict[str, CallUsage] = {}
-
-    def add(role: str, usage: CallUsage) -> None:
-        if usage.calls or usage.cache_hits:
-            spent[role] = spent.get(role, CallUsage()) + usage
-
-    def add_version(version: Version) -> None:
-        if version.draft.generator and not (version.number > 1 and _is_repeat(refinement, version)):
-            add(version.draft.generator, version.draft.usage)
-        for assessment in version.assessments:
-            add(assessment.evaluator, assessment.usage)
-        if version.plan is not None:
-            add("planner", version.plan.usage)
-        for rival in version.rivals:
-            add_version(rival)
-
+    parts: list[tuple[str, CallUsage]] = []
     for version in refinement.versions:
-        add_version(version)
+        parts += version_usage(version, lambda own: _is_repeat(refinement, own))
     for role, part in (
         ("gate", refinement.gate),
         ("classifier", refinement.category),
         ("helpfulness", refinement.helpfulness),
     ):
         if part is not None:
-            add(role, part.usage)
+            parts.append((role, part.usage))
+    return summed(parts)
+
+
+def summed(parts: Iterable[tuple[str, CallUsage]]) -> dict[str, CallUsage]:
+    """Returns usage by role; a role that was not asked is absent."""
+    spent: dict[str, CallUsage] = {}
+    for role, usage in parts:
+        if usage.calls or usage.cache_hits:
+            spent[role] = spent.get(role, CallUsage()) + usage
     return spent
+
+
+def version_usage(version: Version, paid: Callable[[Version], bool]) -> list[tuple[str, CallUsage]]:
+    """Returns what a version and its rivals cost, by role.
+
+    Args:
+        version: The version.
+        paid: Whether a version's text is an earlier one's, which was paid for.
+    """
+    parts: list[tuple[str, CallUsage]] = []
+    for own in (version, *version.rivals):
+        if own.draft.generator and not paid(own):
+            parts.append((own.draft.generator, own.draft.usage))
+        parts += [(one.evaluator, one.usage) for one in own.assessments]
+        if own.plan is not None:
+            parts.append(("planner", own.plan.usage))
+    return parts
 
 
 def _is_repeat(refinement: Refinement, version: Version) -> bool:
@@ -130,15 +141,7 @@ def _is_repeat(refinement: Refinement, version: Version) -> bool:
 
 def models_by_role(refinement: Refinement) -> Mapping[str, str]:
     """Returns the model behind each role, as the server resolved it."""
-    found: dict[str, Any] = {}
-    for version in refinement.versions:
-        for candidate in (version, *version.rivals):
-            if candidate.draft.generator:
-                found.setdefault(candidate.draft.generator, candidate.draft.model)
-            for assessment in candidate.assessments:
-                found.setdefault(assessment.evaluator, assessment.model)
-        if version.plan is not None:
-            found.setdefault("planner", version.plan.model)
+    found: dict[str, Any] = version_models(refinement.versions)
     for role, part in (
         ("gate", refinement.gate),
         ("classifier", refinement.category),
@@ -147,3 +150,16 @@ def models_by_role(refinement: Refinement) -> Mapping[str, str]:
         if part is not None:
             found.setdefault(role, part.model)
     return {role: model for role, model in found.items() if model}
+
+
+def version_models(versions: Iterable[Version]) -> dict[str, Any]:
+    """Returns the models that wrote, judged and planned, by role."""
+    found: dict[str, Any] = {}
+    for version in versions:
+        for own in (version, *version.rivals):
+            parts = [(own.draft.generator, own.draft.model), *((one.evaluator, one.model) for one in own.assessments)]
+            parts += [("planner", own.plan.model)] if own.plan is not None else []
+            for role, model in parts:
+                if role and model:
+                    found.setdefault(role, model)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dspy_mama.core.chat_request import ChatRequest
@@ -10,8 +10,16 @@ from dspy_mama.core.ids import object_hash
 from dspy_mama.core.outcomes import Outcome, Scored, Unscored
 from dspy_mama.core.record_texts import without_words
 from dspy_mama.lm.usage import CallUsage, total
+from dspy_mama.systems.refine.outcomes import kind_of, missing_parts, outcomes
 from dspy_mama.systems.refine.prediction import end_states, models_by_role, usage_by_role, warnings
-from dspy_mama.systems.refine.schema import Assessment, Consensus, Refinement, Version
+from dspy_mama.systems.refine.schema import (
+    Assessment,
+    Consensus,
+    Helpfulness,
+    PromptCategory,
+    Refinement,
+    Version,
+)
 
 SYSTEM = "refine"
 _KEY_LENGTH = 16
@@ -85,49 +93,26 @@ def refine_record(request: ChatRequest, prediction: Any) -> dict[str, Any]:
         **request_identity(request, 0, store_text=True),
         "criteria": criteria.describe(),
         "principles": {principle.id: principle.name for principle in criteria.principles},
-        "category": _category(refinement),
+        "category": category_part(refinement.category),
         "gate": _gate(refinement),
         "paper_mode": not settings.final_check,
         "max_iterations": settings.max_iterations,
         "thresholds": {"ama": settings.ama_threshold, "sra": settings.sra_threshold, "mandatory": settings.mandatory},
-        "versions": [_version(version, refinement, final is version) for version in refinement.versions],
+        "versions": [version_part(version, refinement.versions, final is version) for version in refinement.versions],
         "iterations": refinement.iterations,
         "converged": refinement.converged,
         "stopped": refinement.stopped,
-        "final": {
-            "version": final.number,
-            "assessed": final.consensus is not None,
-            "accepted": final.consensus.accepted if final.consensus else None,
-        },
+        "final": final_part(final),
         "needs_review": bool(prediction.needs_review),
-        "helpfulness": _helpfulness(refinement),
+        "helpfulness": helpfulness_part(refinement.helpfulness),
         "end_states": end_states(refinement, settings),
         "warnings": warnings(refinement),
         "outcomes": outcomes(refinement),
+        **missing_parts(refinement),
         "sampling_not_sent": {role: dict(own) for role, own in refinement.not_sent.items()},
         "usage": {role: usage.to_dict() for role, usage in usage_by_role(refinement).items()},
         "models": dict(models_by_role(refinement)),
     }
-
-
-def outcomes(refinement: Refinement) -> dict[str, str]:
-    """Returns whether the last assessment within the loop gave both scores, or why it did not."""
-    if refinement.stopped == "gate":
-        return {"gate": _kind(refinement.gate.outcome) if refinement.gate else "scored"}
-    last = refinement.versions[-1].draft.outcome
-    if refinement.stopped == "generation" and isinstance(last, Unscored):
-        return {"ama": last.kind, "sra": last.kind}
-    found = refinement.assessed
-    consensus = found.consensus if found else None
-    if consensus is None:
-        return {"ama": "parse", "sra": "parse"}
-    stated = {name: (consensus.unscored[name].kind if name in consensus.unscored else "scored") for name in _SCORES}
-    if "risk" in consensus.unscored:
-        stated["risk"] = consensus.unscored["risk"].kind
-    return {name: str(kind) for name, kind in stated.items()}
-
-
-_SCORES = ("ama", "sra")
 
 
 def without_texts(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,22 +140,31 @@ def _bare(version: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _kind(outcome: Outcome[Any]) -> str:
-    return "scored" if isinstance(outcome, Scored) else outcome.kind
-
-
 def _missing(outcome: Outcome[Any]) -> dict[str, Any]:
     missing = outcome if isinstance(outcome, Unscored) else None
     return {
-        "outcome": _kind(outcome),
+        "outcome": kind_of(outcome),
         "error": missing.reason if missing else None,
         "raw": missing.raw if missing else None,
     }
 
 
-def _version(version: Version, refinement: Refinement, returned: bool) -> dict[str, Any]:
+def final_part(final: Version) -> dict[str, Any]:
+    """Returns what a record says of the returned version."""
+    found = final.consensus
+    return {"version": final.number, "assessed": found is not None, "accepted": found.accepted if found else None}
+
+
+def version_part(version: Version, versions: Sequence[Version], returned: bool) -> dict[str, Any]:
+    """Returns what a record says of one version.
+
+    Args:
+        version: The version.
+        versions: All of the refinement, among which an earlier one may have the same text.
+        returned: Whether it is what the loop returned.
+    """
     draft = version.draft
-    earlier = [v for v in refinement.versions if v.number < version.number and v.draft is draft]
+    earlier = [v for v in versions if v.number < version.number and v.draft is draft]
     return {
         "number": version.number,
         "stage": version.stage,
@@ -185,10 +179,10 @@ def _version(version: Version, refinement: Refinement, returned: bool) -> dict[s
         "assessments": [_assessment(one) for one in version.assessments],
         "consensus": _consensus(version.consensus),
         "plan": list(version.plan.steps) if version.plan else None,
-        "plan_outcome": _kind(version.plan.outcome) if version.plan else None,
+        "plan_outcome": kind_of(version.plan.outcome) if version.plan else None,
         "returned": returned,
         "usage": _spent(version, paid=bool(earlier)).to_dict(),
-        "rivals": [_version(rival, refinement, False) for rival in version.rivals],
+        "rivals": [version_part(rival, versions, False) for rival in version.rivals],
     }
 
 
@@ -231,8 +225,8 @@ def _consensus(found: Consensus | None) -> dict[str, Any] | None:
     }
 
 
-def _category(refinement: Refinement) -> dict[str, Any] | None:
-    found = refinement.category
+def category_part(found: PromptCategory | None) -> dict[str, Any] | None:
+    """Returns what a record says of the prompt's category."""
     if found is None:
         return None
     value = found.outcome.value if isinstance(found.outcome, Scored) else None
@@ -244,8 +238,8 @@ def _gate(refinement: Refinement) -> dict[str, Any] | None:
     return None if found is None else {"entered": found.entered, "reason": found.reason, **_missing(found.outcome)}
 
 
-def _helpfulness(refinement: Refinement) -> dict[str, Any] | None:
-    found = refinement.helpfulness
+def helpfulness_part(found: Helpfulness | None) -> dict[str, Any] | None:
+    """Returns what a record says of whether the returned text helps."""
     if found is None:
         return None
     return {

@@ -249,9 +249,21 @@ class SafetyRefiner(AsyncModule):
     ) -> tuple[Plan, list[Draft]]:
         text = version.draft.text or ""
         plan = await self._plan(question, text, found)
-        told = "\n".join(f"- {step}" for step in plan.steps)
+        return plan, await self.rewrite(question, text, plan.steps, conversation)
+
+    async def rewrite(self, question: str, text: str, steps: Sequence[str], conversation: str) -> list[Draft]:
+        """Has every generator rewrite a text by the steps of a plan."""
+        told = "\n".join(f"- {step}" for step in steps)
         drafts = await asyncio.gather(*(one.refine(question, text, told, conversation) for one in self.generators))
-        return plan, list(drafts)
+        return list(drafts)
+
+    async def last_version(
+        self, number: int, question: str, drafts: Sequence[Draft], turns: tuple[ChatTurn, ...]
+    ) -> Version:
+        """Returns the text of the last revision: unassessed as published, or assessed once more and said so."""
+        if self.settings.final_check:
+            return await self._best(number, question, drafts, turns, "final_check")
+        return unassessed(number, drafts)
 
     async def _plan(self, question: str, text: str, found: Consensus) -> Plan:
         if only_unfinished(found, self.settings):
@@ -303,13 +315,10 @@ class SafetyRefiner(AsyncModule):
     async def _after_budget(
         self, question: str, version: Version, drafts: Sequence[Draft], turns: tuple[ChatTurn, ...]
     ) -> list[Version]:
-        """Returns the text of the last revision: unassessed as published, or assessed once more and said so."""
-        number = version.number + 1
-        if self.settings.final_check:
-            return [await self._best(number, question, drafts, turns, "final_check")]
-        if all(draft is version.draft for draft in drafts):  # judged again as it was: there is no new text
+        again = all(draft is version.draft for draft in drafts)
+        if again and not self.settings.final_check:  # judged again as it was: there is no new text
             return []
-        return [unassessed(number, drafts)]
+        return [await self.last_version(version.number + 1, question, drafts, turns)]
 
 
 def _refinement(question: str, versions: Sequence[Version], stop: Stop, gate: GateDecision | None) -> Refinement:
