@@ -42,7 +42,14 @@ def test_a_compile_run_leaves_five_files_a_diff_and_an_mlflow_run_with_candidate
     parent = client.get_run(document["mlflow_run"])
     children = client.search_runs([parent.info.experiment_id], f"tags.`mlflow.parentRunId` = '{parent.info.run_id}'")
     assert {run.info.run_name for run in children} == {one["name"] for one in document["candidates"]}
-    assert {file.path for file in client.list_artifacts(children[0].info.run_id)}
+    for child in children:
+        number = int(child.data.tags["candidate"])
+        files = {file.path for file in client.list_artifacts(child.info.run_id)}
+        assert files == {f"{number:02d}.json", f"{number:02d}.diff.txt"}
+        assert "validation/average_macro_f1" in child.data.metrics
+    assert [run.info.run_name for run in children if run.data.tags["chosen"] == "true"] == [document["chosen"]]
+    assert document["reason"] in parent.data.tags["mlflow.note.content"]
+    assert parent.data.metrics["compile/test_difference"] == document["test"]["difference"]["value"]
     assert {"diff.txt", "program.json", "candidates"} <= {f.path for f in client.list_artifacts(parent.info.run_id)}
 
     code, out, _ = mama("compile", "show", str(folder))

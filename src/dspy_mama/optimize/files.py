@@ -27,17 +27,22 @@ def write_result(folder: Path, result: CompileResult, settings: OptimizerSetting
     """
     write_state(split_document(result.splits, settings.split.salt), folder / "splits.json")
     base = program_state(unmetered(result.candidates[0].program, result.program))
-    changes = []
+    chosen = diff_states(base, base)
     for number, candidate in enumerate(result.candidates):
         state = program_state(unmetered(candidate.program, result.program), demos=demos)
+        diff = diff_states(base, state)
         write_state(state, folder / "candidates" / f"{number:02d}.json")
+        _write_text(folder / "candidates" / f"{number:02d}.diff.txt", diff.text)
         if candidate is result.chosen:
-            diff = diff_states(base, state)
-            changes.append(diff.text)
-            write_state(diff.to_dict(), folder / "diff.json")
-    (folder / "diff.txt").write_text("".join(changes) or "nothing was changed\n", encoding="utf-8")
+            chosen = diff
+    write_state(chosen.to_dict(), folder / "diff.json")
+    _write_text(folder / "diff.txt", chosen.text)
     write_state(compiled_state(result, settings, demos=demos), folder / "program.json")
     write_state(result.to_dict(), folder / "compile.json")
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text or "nothing was changed\n", encoding="utf-8")
 
 
 def origin_of(result: CompileResult, settings: OptimizerSettings) -> dict[str, Any]:

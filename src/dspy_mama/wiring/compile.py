@@ -147,7 +147,7 @@ def _plan(
     demos = "keep" if settings.tracking.store_text else "strip"
     tags = {
         "system": settings.system.name, "ablation": settings.ablation.name, "optimizer": settings.optimizer.name,
-        "kept": str(result.kept).lower(),
+        "kept": str(result.kept).lower(), "mlflow.note.content": f"{result.reason}. What changed: diff.txt",
     }  # fmt: skip
     return RunPlan(
         settings=settings,
@@ -160,7 +160,7 @@ def _plan(
         spec=spec,
         summarise=lambda records: summarise(records, **bootstrap_of(to_mapping(settings.experiment))),
         pictures=write_pictures,
-        metrics=lambda summary: {**flat_metrics(summary), **compile_metrics(summary["compile"])},
+        metrics=lambda summary: {**compile_metrics(summary["compile"]), **flat_metrics(summary)},
         name=f"compile {settings.optimizer.name} {settings.system.name}/{settings.ablation.name}/{settings.lm.name}",
         facts=facts,
         corpus=program.retriever.describe(),

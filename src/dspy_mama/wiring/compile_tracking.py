@@ -32,7 +32,7 @@ def log_candidates(settings: Settings, parent: str, result: CompileResult, folde
                 name=candidate.name,
                 metrics={name: row["value"], f"{name}_low": low, f"{name}_high": high},
                 tags={"candidate": str(number), "chosen": str(candidate is result.chosen).lower()},
-                files=[folder / "candidates" / f"{number:02d}.json"],
+                files=[folder / "candidates" / f"{number:02d}.{end}" for end in ("json", "diff.txt")],
             )
         )
     try:
