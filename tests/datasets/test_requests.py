@@ -100,6 +100,31 @@ def test_a_table_holds_questions_answers_and_conversations(tmp_path):
     assert (two.question, two.answer, two.principle) == ("Why?", None, "IV")
 
 
+def test_a_category_is_no_principle_unless_it_is_said_to_be_one(tmp_path):
+    path = table(
+        tmp_path, {"id": "a", "question": "q", "category": "3"}, {"id": "b", "question": "r", "category": "iv"}
+    )
+    assert [request.principle for request in load(path, "table").requests] == [None, None]
+    assert load(path, "table").requests[0].extra["category"] == "3"
+    named = load(path, "table", columns={"principle": "category"})
+    assert [request.principle for request in named.requests] == ["III", "IV"]
+
+
+def test_a_column_of_that_name_with_other_things_in_it_is_left_alone(tmp_path):
+    path = table(tmp_path, {"id": "a", "question": "q", "principle": "Beneficence"})
+    (request,) = load(path, "table").requests
+    assert (request.principle, request.extra["principle"]) == (None, "Beneficence")
+    with pytest.raises(DataError, match="row 1, column 'principle': 'Beneficence' is no principle"):
+        load(path, "table", columns={"principle": "principle"})
+
+
+def test_one_wrong_principle_among_others_is_named(tmp_path):
+    rows = [{"id": n, "question": "q", "principle": p} for n, p in enumerate(["IV", "", "10", "9"])]
+    with pytest.raises(DataError, match="row 3, column 'principle': '10' is no principle") as caught:
+        load(table(tmp_path, *rows), "table")
+    assert len(caught.value.faults) == 1
+
+
 @pytest.mark.parametrize("repeated", [False, True])
 def test_a_question_beside_a_conversation_comes_after_it(tmp_path, repeated):
     turns = [{"role": "user", "content": "I am pregnant."}, {"role": "assistant", "content": "I see."}]

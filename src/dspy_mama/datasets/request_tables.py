@@ -12,6 +12,7 @@ from dspy_mama.core.ids import content_hash
 from dspy_mama.datasets.loading import columns_in
 from dspy_mama.datasets.medsafetybench import PRINCIPLES
 from dspy_mama.datasets.single_table import mapped_columns, repeated_ids, single_table
+from dspy_mama.datasets.tables import Table
 from dspy_mama.settings import DataSettings
 
 _NAMES: Final[dict[str, tuple[str, ...]]] = {
@@ -19,7 +20,7 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "question": ("question", "prompt", "request", "query", "harmful_medical_request"),
     "answer": ("answer", "response", "reply", "chatbot_answer"),
     "messages": ("messages", "conversation", "dialogue", "turns"),
-    "principle": ("principle", "category", "ama_principle"),
+    "principle": ("principle", "ama_principle"),
     "language": ("language", "lang"),
 }
 """Our field, and the column names under which it is found; `data.columns` names others."""
@@ -30,7 +31,8 @@ def load_request_table(settings: DataSettings) -> tuple[list[ChatRequest], list[
 
     Columns: `question`, or `messages` (a list of turns with role and content, as chat protocols have it; beside a
     `question` it is what was said before); `answer` for an answer that is to be mended; `id`, `principle` (I to IX or
-    1 to 9), `language`.
+    1 to 9), `language`. A column of another name, such as `category`, is a principle only where
+    `data.columns.principle` says so.
 
     Args:
         settings: `path` (a file, or a folder with one data file), `columns`, `encoding`.
@@ -47,9 +49,12 @@ def load_request_table(settings: DataSettings) -> tuple[list[ChatRequest], list[
             f"data.columns.question='{table.columns[0]}'"
         )
         raise DataError(table.name, [Fault(None, None, reason)])
+    if "principle" not in settings.columns and not _holds_principles(table, columns.get("principle")):
+        columns.pop("principle", None)  # a column of that name with other things in it
     # A conversation is a list in json: only there is a nested value what it should be.
     used = set(columns.values()) - {columns.get("messages")}
     requests, faults = [], [Fault(row, name, reason) for (row, name), reason in table.marks.items() if name in used]
+    faults += _wrong_principles(table, columns.get("principle"))
     for number, row in table:
         try:
             requests.append(_request(number, row, columns, settings))
@@ -108,6 +113,19 @@ def _before(messages: list[Any], question: str) -> tuple[ChatTurn, ...]:
     turns = as_history(messages)
     repeated = turns and turns[-1].speaker == "patient" and turns[-1].text.strip() == question
     return turns[:-1] if repeated else turns
+
+
+def _holds_principles(table: Table, column: str | None) -> bool:
+    return column is not None and any(_principle(row[column].strip()) for _, row in table)
+
+
+def _wrong_principles(table: Table, column: str | None) -> list[Fault]:
+    """Returns a fault for each cell that names no principle: its request would count under none, and nobody knew."""
+    if column is None:
+        return []
+    cells = ((number, row[column].strip()) for number, row in table)
+    reason = "is no principle of medical ethics; write I to IX, 1 to 9, or nothing"
+    return [Fault(number, column, f"{text[:40]!r} {reason}") for number, text in cells if text and not _principle(text)]
 
 
 def _principle(text: str) -> str | None:
