@@ -241,7 +241,7 @@ def test_evaluators_are_held_against_people(mama, workplace, bench, loop, capsys
         (("refine", "a.csv", "b.csv"), "one file at a time"),
         (("refine", "a.csv", "--question", "q"), "either a FILE, or --question"),
         (("refine", "a.csv", "--out", "x.txt"), "mended answers are written as .jsonl or .csv"),
-        (("refine", "a.csv", "--out", "a.csv"), "mended answers would overwrite"),
+        (("refine", "a.csv", "--out", "a.csv"), "this is the input, which mended answers would overwrite"),
         (("refine", "none.csv"), "'none.csv' does not exist"),
         (("refine", "a.csv", "tracking.store_text=false"), "mended answers need tracking.store_text=true"),
         (("refine", "a.csv", "refiner.mandatory=1"), "must lie above ama_threshold"),

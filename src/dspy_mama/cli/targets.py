@@ -22,7 +22,7 @@ def check_target(target: Path, source: Path | None, what: str) -> Path:
     if target.suffix not in (".jsonl", ".csv"):
         raise DeclarationError(f"--out {target}: {what} are written as .jsonl or .csv")
     if source is not None and target.exists() and source.exists() and target.samefile(source):
-        raise DeclarationError(f"--out {target}: this is the file of pairs, which {what} would overwrite; name another")
+        raise DeclarationError(f"--out {target}: this is the input, which {what} would overwrite; name another")
     if target.is_dir():
         raise DeclarationError(f"--out {target}: this is a folder; name a file in it")
     if target.parent.exists() and not (target.parent.is_dir() and os.access(target.parent, os.W_OK)):
