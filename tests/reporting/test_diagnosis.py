@@ -3,6 +3,7 @@ import re
 import numpy as np
 import pytest
 
+from dspy_mama.core.disease_knowledge import DIMENSIONS
 from dspy_mama.reporting import diagnosis_published as published
 from dspy_mama.reporting.diagnosis import diagnosis_metrics, summarise_diagnoses
 from dspy_mama.reporting.diagnosis_html import render_diagnosis_report
@@ -190,6 +191,47 @@ def test_the_report_shows_who_said_what_and_how_diagnoses_moved():
     assert '<td class="c1" dir="auto">Fabry&#39;s disease</td>' in moves
     assert moves.count('class="c1"') == 3
     assert "2 in all" in shown
+
+
+def test_the_report_shows_what_the_concluder_says_and_crowns_nothing_that_could_not_be_read():
+    final = {"outcome": "scored", "error": None, "raw": None, "by": "concluder", "most_likely": "Fabry disease",
+             "possible": ["Gaucher disease"], "tests": [], "argument": "the enzyme decides"}  # fmt: skip
+    shown = page([record("a", turns=[turn(1, "Doctor 1", "Gaucher disease")], stopped="rounds", rounds=1, final=final)])
+    assert "the enzyme decides" in shown.split("No consensus after 1 rounds.")[1]
+    lost = {**final, "outcome": "parse", "by": "refined", "most_likely": None, "possible": []}
+    attempt = {"number": 1, "kind": "candidate", "outcome": "parse", "error": "no JSON object", "most_likely": None,
+               "possible": [], "tests": [], "reasoning": None, "group": None, "chosen": True, "score": None,
+               "feedback": None, "kept": True}  # fmt: skip
+    shown = page([record("a", "self_refine", final=lost, grades={}, match={}, attempts=[attempt])])
+    assert "refined" not in shown.split("<h3>Outcome</h3>")[1]
+    assert ">chosen<" not in shown
+
+
+def knowledge(name, method, text="an entry", level=4):
+    sides = tuple(DIMENSIONS)
+    draft = {"by": "Doctor 1", "outcome": "scored", "text": text, "error": None, "raw": None, "score": None,
+             "feedback": text, "kept": None, "usage": USAGE}  # fmt: skip
+    entry = {"outcome": "scored", "text": text, "error": None, "raw": None, "by": "supervisor", "disagreement": text,
+             "drafts": [draft], "usage": USAGE}  # fmt: skip
+    row = record(name, method, stage="knowledge", case=name, gold={"diagnosis": name, "group": None})
+    row |= {"answers": dict.fromkeys(sides, entry), "grades": {side: grade(level) for side in sides}, "match": {}}
+    row["outcomes"] = dict.fromkeys((*sides, *(f"{side}_entry" for side in sides)), "scored")
+    del row["final"]
+    return row
+
+
+def test_knowledge_has_a_table_of_its_own_and_its_entries_are_escaped():
+    bad = "<script>alert(1)</script>"
+    rows = [knowledge("Fabry disease", "mac", bad), knowledge("Gout", "mac", level=2), record("a")]
+    found = summarise_diagnoses(rows, resamples=50)
+    assert (found["cases"], found["diseases"], found["stages"]) == (1, 2, ["primary", "knowledge"])
+    table = next(table for table in diagnosis_tables(found) if "2 diseases" in table.title)
+    assert cells(table, "MAC panel", "Definition")[2:5] == ("3.00", "1/2 = 0.500 (0.000 to 1.000)", "4: 1, 2: 1")
+    assert cells(table, "MAC panel", "all of them")[2] == "3.00"
+    shown = page(rows)
+    assert "<script>alert" not in shown
+    assert shown.count("They differ in:") == 2 * len(DIMENSIONS)
+    assert "level 2" in shown
 
 
 def test_everything_that_an_lm_or_a_case_says_is_escaped():

@@ -56,11 +56,12 @@ def test_a_sweep_over_the_panel_ends_with_its_table_beside_the_papers_and_withou
         assert said in out
 
 
-def test_a_run_that_asks_for_knowledge_alone_has_a_table_too(app):
-    out, err = app("panel.stages=[knowledge]", "panel.methods=[direct]")
-    assert "panel.stages=[knowledge]" in out
-    assert "n=2" in out
-    assert "Traceback" not in err
+def test_a_sweep_that_asks_for_knowledge_alone_has_a_table_of_it_alone(app, tmp_path):
+    app("-m", "panel.stages=[knowledge]", "panel.methods=[mac]", "panel.doctors=2,3")
+    (sweep,) = (tmp_path / "mlruns" / "sweeps").iterdir()
+    table = (sweep / "panel.md").read_text("utf-8")
+    assert "| panel.doctors=2 | MAC panel | 2 | 5.00 |" in table
+    assert "34.11" not in table
 
 
 def test_a_sweep_names_what_its_runs_do_not_share():

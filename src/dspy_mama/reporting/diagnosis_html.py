@@ -110,6 +110,7 @@ def _sides(record: Record) -> Row:
     sides = [
         {
             "title": title_of(name),
+            "level": ((record.get("grades") or {}).get(name) or {}).get("score"),
             **{key: entry.get(key) for key in ("outcome", "text", "error", "raw", "by", "disagreement")},
             "drafts": [dict(draft) for draft in entry.get("drafts") or ()],
         }
@@ -122,7 +123,7 @@ def _sides(record: Record) -> Row:
 def _diagnosis(record: Record, rights: Mapping[Unit, bool | None]) -> Row:
     final = record["final"]
     return {
-        "final": {name: final.get(name) for name in ("outcome", "error", "raw", "most_likely", "by")},
+        "final": {name: final.get(name) for name in ("outcome", "error", "raw", "most_likely", "by", "argument")},
         "possible": joined(record),
         "tests": final.get("tests") or [],
         "right": rights.get("most_likely"),

@@ -68,6 +68,29 @@ def sweep_table(summaries: Mapping[str, Summary]) -> Table:
     return Table("The sweep beside the paper", header, tuple(rows), (note,))
 
 
+def knowledge_sweep(summaries: Mapping[str, Summary]) -> Table:
+    """Returns what the runs of a sweep know of their diseases; without rows where nobody asked."""
+    rows = [
+        (
+            name,
+            title_of(method),
+            str(summary["diseases"]),
+            figure(mean_of_sides(sides), 2),
+            _tokens(summary, KNOWLEDGE, method),
+        )
+        for name, summary in summaries.items()
+        for method, sides in summary["scores"].get(KNOWLEDGE, {}).items()
+    ]
+    header = ("Setting", "Method", "Diseases", "Mean level", "New tokens a disease")
+    return Table("What is known of diseases", header, tuple(rows), ("Mean over all graded sides; Likert 5 to 1.",))
+
+
+def mean_of_sides(sides: Mapping[str, Any]) -> float | None:
+    """Returns the mean level over all graded entries of a method; None without any."""
+    graded = [(score["mean_level"], score["n"]) for score in sides.values() if score["n"]]
+    return sum(level * n for level, n in graded) / sum(n for _, n in graded) if graded else None
+
+
 def _percent(summary: Summary, stage: str, method: str) -> list[str]:
     units = summary["scores"].get(stage, {}).get(method, {})
     return [figure(None if (v := (units.get(u) or {}).get("value")) is None else 100 * v, 2) for u in UNITS]

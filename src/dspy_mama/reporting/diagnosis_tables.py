@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dspy_mama.core.disease_knowledge import KNOWLEDGE
 from dspy_mama.reporting import diagnosis_published as published
-from dspy_mama.reporting.diagnosis_paper import paper_table, sweeps_table
+from dspy_mama.reporting.diagnosis_paper import mean_of_sides, paper_table, sweeps_table
 from dspy_mama.reporting.diagnosis_titles import title_of
 from dspy_mama.reporting.tables import NONE, Table, amount, figure, with_interval
 from dspy_mama.scoring.diagnosis import UNITS
@@ -75,6 +75,7 @@ def knowledge_table(summary: Summary) -> Table:
             lost = _missing({side: score})
             level = figure(score["mean_level"], 2)
             rows.append((title_of(method), title_of(side), level, _cell(score), levels, lost))
+        rows.append((title_of(method), "all of them", figure(mean_of_sides(sides), 2), NONE, NONE, _missing(sides)))
     header = ("Method", "Side of the disease", "Mean level", "Level 4 or 5", "Levels", "Unscored")
     notes = (
         "Likert scale of 5 to 1, graded without a reference text; the six sides are ours, for the paper prints none. "
@@ -254,8 +255,8 @@ def discussion_table(summary: Summary) -> Table:
         "Speakers by",
     )  # fmt: skip
     notes = (
-        "Consensus refused: the supervisor's flag came before every doctor was heard. Cuts: prompts that leave out "
-        "earlier turns.",
+        "Consensus refused: the supervisor's flag came before every doctor was heard, or fewer than two could be read. "
+        "Cuts: prompts that leave out earlier turns, or the end of the case.",
     )
     return Table("The panel's discussions", header, tuple(rows), notes)
 

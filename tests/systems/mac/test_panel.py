@@ -49,6 +49,7 @@ def test_no_consensus_at_round_thirteen_leaves_the_outcome_to_the_concluder():
     assert found.diagnosis.discussion.stopped == "rounds"
     assert asked(team.lm)[-1] == "concluder"
     assert (found.diagnosis.conclusion.by, found.tests) == ("concluder", ["enzyme", "biopsy"])
+    assert found.diagnosis.conclusion.argument == "the enzyme"
     assert found.possible == ["Gaucher disease"]
 
 

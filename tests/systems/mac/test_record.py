@@ -14,7 +14,7 @@ from dspy_mama.systems.mac import (
 )
 from dspy_mama.wiring.panel_methods import build_methods
 from scripted import fields_of, scripted_lm, system_of, user_of
-from systems.mac.panels import doctor, panel, role_of, script, speaks, supervisor
+from systems.mac.panels import CONCLUSION, doctor, panel, role_of, script, speaks, supervisor
 
 CASE = PatientCase(
     "c1",
@@ -64,6 +64,7 @@ def test_a_panels_record_is_plain_data_and_complete():
         "most_likely": "Fabry disease",
         "possible": ["Gaucher disease"],
         "tests": ["enzyme"],
+        "argument": None,
     }
     assert found["outcomes"] == {"diagnosis": "scored"}
     assert (found["usage"]["doctor"]["calls"], found["usage"]["supervisor"]["calls"]) == (2, 1)
@@ -163,5 +164,9 @@ def test_without_texts_nothing_quotes_the_case():
     assert "SECRET" not in json.dumps(bare)
     assert "Burning" not in json.dumps(bare)
     assert bare["turns"][0]["most_likely"] == "Fabry disease"
+    concluded = {"supervisor": supervisor(False), "concluder": {**CONCLUSION, "argument": "SECRET"}}
+    kept = record(lm=scripted_lm(script(**concluded)))
+    assert kept["final"]["argument"] == "SECRET"
+    assert "SECRET" not in json.dumps(without_texts(kept))
     cot = without_texts(record("cot"))
     assert cot["attempts"][0]["reasoning"] is None

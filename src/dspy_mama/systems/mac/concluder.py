@@ -49,6 +49,7 @@ class Concluder(AsyncModule):
             by="concluder",
             possible=others(reading.value("differentials") or (), reading.value("most_likely")),
             tests=tuple(reading.value("tests") or ()) if stage == "primary" else (),
+            argument=reading.value("argument"),
             usage=reading.usage,
             model=reading.model,
         )

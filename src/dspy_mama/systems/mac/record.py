@@ -134,6 +134,7 @@ def _final(conclusion: Conclusion, most_likely: str | None) -> dict[str, Any]:
         "most_likely": most_likely,
         "possible": list(conclusion.possible),
         "tests": list(conclusion.tests),
+        "argument": conclusion.argument,
     }
 
 
@@ -190,7 +191,7 @@ def failed_record(item: DiagnosisItem, error: BaseException, repeat: int = 0) ->
     final = {"outcome": "infra", "error": why_failed(error), "raw": None, "by": None}
     return {
         **blank_record(item, repeat),
-        "final": {**final, "most_likely": None, "possible": [], "tests": []},
+        "final": {**final, "most_likely": None, "possible": [], "tests": [], "argument": None},
         "outcomes": {"diagnosis": "infra"},
     }
 

@@ -177,6 +177,7 @@ class Conclusion:
         by: Who gave it; None where nobody could.
         possible: Other possible diagnoses, without the most likely one.
         tests: Further tests; empty in the follow-up.
+        argument: Which argument decided, in the concluder's words; None where it was not asked.
         usage: What it cost; nothing where it was the supervisor's turn.
         model: Model that gave it, or None.
     """
@@ -185,6 +186,7 @@ class Conclusion:
     by: Literal["supervisor", "concluder", "answer", "vote", "refined"] | None = None
     possible: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    argument: str | None = None
     usage: CallUsage = field(default_factory=CallUsage)
     model: str | None = None
 
