@@ -240,9 +240,24 @@ def rebuild(folder: Path) -> tuple[Record, Path]:
     Raises:
         DeclarationError: The folder is no run, or it holds no record.
     """
+    spec, records = _read(folder)
+    summary = summarise_loop(records, **_options(spec.get("experiment", {})))
+    return summary, write_pictures(folder, records, summary, spec)
+
+
+def summary_of(folder: Path) -> Record:
+    """Returns what a run's records come to, also where it is not complete.
+
+    Raises:
+        DeclarationError: The folder is no run, or it holds no record.
+    """
+    spec, records = _read(folder)
+    return summarise_loop(records, **_options(spec.get("experiment", {})))
+
+
+def _read(folder: Path) -> tuple[Record, Sequence[Record]]:
     store = RunStore.open(folder)
     spec, records = store.load("spec"), store.records()
     if not records:
         raise DeclarationError(f"{folder}: holds no record; run mama refine first")
-    summary = summarise_loop(records, **_options(spec.get("experiment", {})))
-    return summary, write_pictures(folder, records, summary, spec)
+    return spec, records
