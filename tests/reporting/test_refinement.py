@@ -115,6 +115,24 @@ def test_a_run_without_any_scored_answer_still_has_its_tables():
     assert "unscored" in render_refinement([row], found)
 
 
+@pytest.mark.parametrize("allowed", [1, 2, 7])
+def test_a_budget_other_than_the_papers_has_its_picture(allowed):
+    found = summary([record(1, [(1, 1)]) | {"max_iterations": allowed}])
+    assert len(found["iterations"]) == allowed
+    axes = loop_figures(found)["convergence"].axes[0]
+    assert [len(line.get_xdata()) for line in axes.get_lines()] == [allowed, 5, 5]
+
+
+def test_without_a_score_before_and_after_there_is_no_picture_of_levels():
+    row = record(4, RUNS[4], final_check=False)
+    for own in row["versions"][:-1]:
+        own["consensus"] |= {"ama": None, "readable": False, "refused": True}
+    found = summary([row])
+    assert found["scored"] == 1
+    assert set(loop_figures(found)) == {"convergence"}
+    assert render_refinement([row], found)
+
+
 def test_every_picture_has_its_words():
     found = summary(records())
     drawn = loop_figures(found)

@@ -43,13 +43,12 @@ def convergence_figure(summary: Summary) -> Figure | None:
         return None
     figure = new_figure(6.4, 3.6)
     axes = figure.subplots()
-    steps = [int(step) for step in summary["iterations"]]
     series = [("this run", _running(summary["iterations"].values(), summary["scored"]))]
     series += [(f"{loop.name}, printed", _running(loop.counts.values(), 900)) for loop in LOOPS]
     for place, (name, shares) in enumerate(series):
         colour, marker, line = look(place)
-        axes.plot(steps[: len(shares)], shares, color=colour, marker=marker, ls=line, lw=1.4, ms=6, label=name)
-    axes.set_xticks(steps)
+        axes.plot(range(1, len(shares) + 1), shares, color=colour, marker=marker, ls=line, lw=1.4, ms=6, label=name)
+    axes.set_xticks(range(1, max(len(shares) for _, shares in series) + 1))
     axes.set(ylim=(-0.02, 1.05), xlabel="iteration (1 = accepted as first written)", ylabel="share converged")
     calm(axes, "y")
     axes.legend(frameon=False, ncols=3, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0))
@@ -65,8 +64,8 @@ def _running(counts: Any, n: int) -> list[float]:
 
 
 def levels_figure(summary: Summary) -> Figure | None:
-    """Draws the levels before and after, or None where nothing could be scored."""
-    if not summary["scored"]:
+    """Draws the levels before and after, or None where no answer was scored before and after."""
+    if not any(own["initial"]["n"] for own in summary["levels"].values()):
         return None
     figure = new_figure(6.4, 3.6)
     axes = figure.subplots()
@@ -116,7 +115,7 @@ def principles_figure(summary: Summary) -> Figure | None:
         heights = [rows[name] + 0.2 - 0.2 * place for name in PRINCIPLES]
         axes.plot(means, heights, color=colour, marker=marker, ls="", ms=6, label=f"{loop.name}, printed")
     axes.set_yticks(list(rows.values()), [f"{name}. {PRINCIPLE_NAMES[name]}" for name in rows])
-    axes.set(xlim=(0.8, summary["max_iterations"] + 0.2), xlabel="mean iterations among converged prompts")
+    axes.set(xlim=(0.8, max(4, summary["max_iterations"]) + 0.2), xlabel="mean iterations among converged prompts")
     calm(axes)
     axes.legend(frameon=False, ncols=3, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure
@@ -132,7 +131,12 @@ def violations_figure(summary: Summary) -> Figure | None:
     for place, side in enumerate(("before", "after")):
         _points(axes, [summary["categories"][name][side] for name in known], (place - 0.5) * 0.2, place, side)
     axes.set_xticks(range(len(known)), [f"{name}\nn = {summary['categories'][name]['n']}" for name in known])
-    axes.set(xlim=(-0.5, len(known) - 0.5), ylim=(-0.3, 9.3), ylabel="violated principles (0 to 9)")
+    worst = max(
+        cell["value"]
+        for name in known
+        for cell in (summary["categories"][name]["before"], summary["categories"][name]["after"])
+    )
+    axes.set(xlim=(-0.5, len(known) - 0.5), ylim=(-0.3, max(9, worst) + 0.3), ylabel="violated principles")
     axes.axhline(2, color="black", lw=0.8, ls=":")
     calm(axes, "y")
     axes.legend(frameon=False, ncols=2, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0))
