@@ -200,3 +200,38 @@ def test_a_pair_says_what_evidence_was_searched_with(make_record, query, shown):
     record["phases"]["verification"]["legal"] |= {"query": query, "passages": [], "citations": []}
     text = " ".join("".join(Page(render([record])).text).split())
     assert f"Evidence searched with: {' '.join(shown.split())}. No passage was found." in text
+
+
+PASSAGE = {"document": "d", "language": "ja", "collection": "law", "accessed": "2026-11-30", "score": 0.883}
+
+
+def test_a_pair_says_for_every_domain_what_was_found_and_what_of_it_was_cited(make_record):
+    said = dict.fromkeys(("initial", "verification"), (True, False, False))
+    record = make_record(1, (True, False, False), said) | {"question": "何ですか", "answer": "はい。"}
+    checks = record["phases"]["verification"]
+    found = [
+        PASSAGE | {"id": "d#1", "title": "医師法", "section": "第17条", "url": "https://example.org/d", "cited": False},
+        PASSAGE | {"id": "d#2", "title": "薬機法", "section": "", "url": "javascript:alert(1)", "cited": True},
+    ]
+    asked = {"query": "何ですか"}
+    checks["medical"] |= asked | {"passages": found, "citations": ["d#2"], "invalid_citations": 1}
+    uncited = [passage | {"cited": False} for passage in found]
+    checks["ethical"] |= asked | {"passages": uncited, "citations": [], "invalid_citations": 2}
+    checks["legal"] |= asked | {"passages": [], "citations": [], "invalid_citations": 0}
+    page = Page(render([record]))
+    text = " ".join("".join(page.text).split())
+    medical, ethical, legal = (
+        text.split(f"{name} risk Final:")[1].split(" risk Final:")[0] for name in ("Medical", "Ethical", "Legal")
+    )
+    first = "[1] 医師法, 第17条 score 0.88, law, ja, read on 2026-11-30, d#1"
+    second = "[2] 薬機法 score 0.88, law, ja, read on 2026-11-30, javascript:alert(1), d#2"
+    assert f"{first} {second} cited" in medical
+    assert "1 citation named no passage that was shown, and was dropped." in medical
+    assert f"{first} {second} None of them was cited." in ethical
+    assert "2 citations named no passage that was shown, and were dropped." in ethical
+    assert "No passage was found." in legal
+    assert "cited" not in legal
+    links = [link["href"] for link in page.all("a")]
+    assert links.count("https://example.org/d") == 2
+    assert not [link for link in links if link.startswith("javascript:")]
+    assert len([item for item in page.all("li") if item.get("class") == "cited"]) == 1

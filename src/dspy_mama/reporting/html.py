@@ -169,12 +169,13 @@ def _asked(record: Record, check: Mapping[str, Any]) -> str | None:
 
 
 def _passages(check: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Shapes the passages in the order in which the LM saw them: its notes may name them by their numbers."""
     out = []
-    for passage in check.get("passages") or ():
+    for number, passage in enumerate(check.get("passages") or (), 1):
         address = web_address(passage.get("url"))
         score = passage.get("score")
         details = [
-            f"similarity {score:.2f}" if score is not None else "",
+            f"score {score:.2f}" if score is not None else "",
             passage.get("collection") or "",
             passage.get("language") or "",
             f"read on {passage['accessed']}" if passage.get("accessed") else "",
@@ -184,6 +185,7 @@ def _passages(check: Mapping[str, Any]) -> list[dict[str, Any]]:
         ]
         out.append(
             {
+                "number": number,
                 "title": passage.get("title") or passage.get("document") or passage.get("id") or "untitled",
                 "section": passage.get("section") or "",
                 "url": address,
@@ -191,4 +193,4 @@ def _passages(check: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "details": ", ".join(str(part) for part in details if part),
             }
         )
-    return sorted(out, key=lambda passage: not passage["cited"])
+    return out
