@@ -16,7 +16,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from dspy_mama.retrieval import build, build_index, make_embedder
 from dspy_mama.retrieval.chroma import open_store
 from dspy_mama.retrieval.chunking import CHUNKER_VERSION, chunk_document
 from dspy_mama.retrieval.corpus import Document
+from dspy_mama.retrieval.glossary import SHIPPED, load_glossary
 from dspy_mama.retrieval.retriever import ChromaRetriever
 from dspy_mama.retrieval.store import Entry, IndexHeader, collection_name, sizes_of
 from dspy_mama.settings import CorpusSettings, EmbedderSettings, RetrieverSettings
@@ -42,18 +42,28 @@ HEADER = (
 
 
 class Writer:
-    """Sentences of made-up words whose frequencies fall as those of real ones."""
+    """Sentences of made-up words whose frequencies fall as those of real ones, with the glossary's among them."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         letters = np.array(list("abcdefghijklmnoprstuvw"))
         self.words = ["".join(self.rng.choice(letters, self.rng.integers(3, 10))) for _ in range(20_000)]
+        glossary = load_glossary([SHIPPED])
+        assert glossary is not None
+        self.concepts = glossary.concepts
+        for place, concept in zip(self.rng.permutation(len(self.words) // 4), self.concepts, strict=False):
+            self.words[place] = concept["en"][0]
         weights = 1 / np.arange(1, len(self.words) + 1)
         self.shares = np.cumsum(weights / weights.sum())
 
     def sentences(self, count: int, length: int = 12) -> Iterator[str]:
         for row in np.searchsorted(self.shares, self.rng.random((count, length))):
             yield " ".join(self.words[place] for place in row).capitalize() + "."
+
+    def question(self) -> str:
+        """Four sentences, and a Japanese one that names twelve concepts of the glossary."""
+        named = self.rng.choice(len(self.concepts), 12, replace=False)
+        return f"{' '.join(self.sentences(4))} {'と'.join(self.concepts[number]['ja'][0] for number in named)}。"
 
     def text(self, characters: int) -> str:
         return " ".join(self.sentences(characters // 60 + 10))[:characters].rsplit(".", 1)[0] + "."
@@ -124,8 +134,8 @@ def build_with(embedder: Any, corpus: CorpusSettings, retriever: RetrieverSettin
 def time_queries(embedder: Any, retriever: ChromaRetriever, seed: int) -> dict[str, Any]:
     """Times a search by turns with embedding and exact search, each on texts of its own that no cache knows."""
     vectors = np.ascontiguousarray(retriever._ranking.snapshot.vectors)
-    sentences = Writer(seed).sentences(4 * (2 * QUERIES + 8))
-    texts = [" ".join(islice(sentences, 4)) for _ in range(2 * QUERIES + 8)]
+    writer = Writer(seed)
+    texts = [writer.question() for _ in range(2 * QUERIES + 8)]
     ours, exact = [], []
     for number, text in enumerate(texts):
         began = time.perf_counter()
@@ -220,7 +230,8 @@ def load_many(folder: str) -> None:
     retriever = ChromaRetriever(RetrieverSettings(path=folder), Random(), CorpusSettings(name="many"))  # type: ignore[arg-type]
     loaded = time.perf_counter() - began
     seconds = []
-    for text in Writer(4).sentences(20, 60):
+    writer = Writer(4)
+    for text in [writer.question() for _ in range(20)]:
         began = time.perf_counter()
         found = retriever.search(text)
         seconds.append(time.perf_counter() - began)

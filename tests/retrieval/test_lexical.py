@@ -3,7 +3,8 @@ import logging
 import numpy as np
 import pytest
 
-from dspy_mama.retrieval.lexical import LexicalIndex, tokens_of
+from dspy_mama.retrieval.lexical import LexicalIndex
+from dspy_mama.retrieval.words import tokens_of
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def order(settings, texts=("warfarin",), vectors=((1.0, 0.0, 0.0),)):
 
 
 DENSE = RetrieverSettings(search="dense", centred=False)
-HYBRID = RetrieverSettings(search="hybrid", centred=False)
+HYBRID = RetrieverSettings(search="hybrid", centred=False, glossary=())
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,7 @@ HYBRID = RetrieverSettings(search="hybrid", centred=False)
         ({"lexical_weight": 1.0}, ["c", "a", "b", "d"]),
         ({"lexical_weight": 0.3}, ["a", "c", "b", "d"]),
         ({"fusion": "ranks"}, ["a", "c", "b", "d"]),
+        ({"search": "lexical", "glossary": ("shipped",)}, ["d", "c", "a"]),
         ({"min_score": 0.7}, ["a", "b"]),
         ({"languages": "query", "search": "dense"}, ["a", "b", "c"]),
     ],

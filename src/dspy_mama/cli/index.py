@@ -19,11 +19,16 @@ from dspy_mama.wiring.compose import compose
 def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("fetch", "build", "info", "search", "bench"))
     parser.add_argument("--rebuild", action="store_true", help="drop the collection first; repairs a corrupt store")
+    parser.add_argument(
+        "--write-vectors",
+        action="store_true",
+        help="build, bench: write the vectors of documents or queries beside them, so that none need be made again",
+    )
     parser.add_argument("--queries", metavar="FILE", help="bench: queries with their facts (default: the shipped ones)")
 
 
 def _build(given: argparse.Namespace, settings: Settings) -> Outcome:
-    from dspy_mama.retrieval import build_index
+    from dspy_mama.retrieval import build_index, export_vectors
 
     def progress(done: int, total: int) -> None:
         if sys.stderr.isatty() and total:
@@ -34,6 +39,9 @@ def _build(given: argparse.Namespace, settings: Settings) -> Outcome:
     report = build_index(
         settings.corpus, settings.embedder, settings.retriever, rebuild=given.rebuild, progress=progress
     )
+    if given.write_vectors:
+        written = export_vectors(settings.corpus, settings.embedder, settings.retriever)
+        print(f"written: {written}", file=sys.stderr)
     document = dataclasses.asdict(report)
     if not given.json:
         print(

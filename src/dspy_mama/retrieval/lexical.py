@@ -1,60 +1,34 @@
-"""Search by words: BM25 over English words and Japanese character pairs."""
+"""Search by words: BM25 over English words and Japanese character pairs, across languages with a glossary."""
 
 from __future__ import annotations
 
 import logging
-import re
-import unicodedata
 from array import array
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.retrieval.embedding import CHARACTER_LIMIT, Vectors
+from dspy_mama.retrieval.glossary import Glossary
+from dspy_mama.retrieval.words import tokens_of
 
-_TOKEN: Final = re.compile(
-    r"[0-9a-z\u00df-\u024f]+(?:['.-][0-9a-z\u00df-\u024f]+)*"
-    r"|[\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
-)
-_CJK_FROM: Final = "\u3005"
-_STOP: Final = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are as at be but by for if in into is it no not of on or such that the their then there these they "
-        "this to was will with i my me you your he she his her we our do does can have has had what which who how am",
-    )
-)
-"""English words that say nothing of the subject: Lucene's list, and the pronouns and verbs of questions."""
-
-
-def tokens_of(text: str) -> list[str]:
-    """Returns the tokens of a text: words in lower case without stop words, and pairs of neighbouring CJK letters.
-
-    Japanese has no spaces. Pairs need no dictionary that would have to know the names of diseases, drugs and acts, and
-    they are what Lucene's CJKAnalyzer uses; a single letter stays as it is.
-    """
-    found: list[str] = []
-    for word in _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold()):
-        if word[0] < _CJK_FROM:
-            if word not in _STOP:
-                found.append(word)
-        elif len(word) == 1:
-            found.append(word)
-        else:
-            found.extend(word[at : at + 2] for at in range(len(word) - 1))
-    return found
+_Postings = tuple[npt.NDArray[np.intp], Vectors]
+"""Rows, and what each gains."""
 
 
 class LexicalIndex:
     """BM25 (Lucene's variant, k1 = 1.5, b = 0.75) over a fixed list of texts. Safe to search from several threads."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Iterable[str], languages: Sequence[str] = (), glossary: Glossary | None = None) -> None:
         """Counts the texts' tokens.
 
         Args:
             texts: What is searched, in the order of the scores.
+            languages: Their languages (ISO 639-1), in the same order; only a glossary needs them.
+            glossary: Leads words of a query to texts in other languages; None = words find themselves alone.
 
         Raises:
             DeclarationError: The package `bm25s` is not installed.
@@ -68,13 +42,45 @@ class LexicalIndex:
             self._bm25 = _bm25s().BM25(k1=1.5, b=0.75, method="lucene")
             vocabulary = {**self._numbers, "": len(self._numbers)}
             self._bm25.index((rows, vocabulary), create_empty_token=False, show_progress=False)
+        self._glossary = glossary
+        spoken = np.asarray(languages)
+        self._in_language = {name: spoken == name for name in sorted(set(languages))} if glossary else {}
+        self._gains: dict[tuple[int, str], _Postings] = {}
 
     def scores(self, text: str) -> Vectors:
-        """Returns the BM25 score of every text, 0 where it shares no token with the query."""
-        known = [self._numbers[token] for token in tokens_of(text[:CHARACTER_LIMIT]) if token in self._numbers]
+        """Returns the score of every text, 0 where it shares neither token nor, across languages, concept.
+
+        A concept counts in a language as the best of its terms does there, so that a thing with many names counts
+        once. It counts only for texts in languages other than that in which the query names it: there, words do.
+        """
+        asked = text[:CHARACTER_LIMIT]
+        found = self._of_tokens(asked)
+        if self._glossary is None or self._bm25 is None:
+            return found
+        for concept, said_in in self._glossary.find(asked).items():
+            for language in self._in_language.keys() - said_in:
+                rows, gains = self._gains_of(concept, language)
+                found[rows] += gains
+        return found
+
+    def _of_tokens(self, text: str) -> Vectors:
+        known = [self._numbers[token] for token in tokens_of(text) if token in self._numbers]
         if not known or self._bm25 is None:
             return np.zeros(self._count, dtype=np.float32)
         return np.asarray(self._bm25.get_scores_from_ids(known), dtype=np.float32)
+
+    def _gains_of(self, concept: int, language: str) -> _Postings:
+        """Returns the texts of a language that name a concept, with their scores; worked out once."""
+        key = (concept, language)
+        if key not in self._gains:
+            assert self._glossary is not None
+            terms = self._glossary.concepts[concept].get(language, ())
+            best = np.zeros(self._count, dtype=np.float32)
+            for term in terms:
+                np.maximum(best, self._of_tokens(term), out=best)
+            rows = np.flatnonzero(np.where(self._in_language[language], best, 0))
+            self._gains[key] = rows, best[rows]
+        return self._gains[key]
 
     def _numbered(self, text: str) -> array[int]:
         numbers = self._numbers

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from dspy_mama.core.cases import Domain, Passage
 from dspy_mama.retrieval.chunking import is_cjk
 from dspy_mama.retrieval.embedding import Vectors
+from dspy_mama.retrieval.glossary import load_glossary
 from dspy_mama.retrieval.lexical import LexicalIndex
 from dspy_mama.retrieval.snapshot import CJK_LANGUAGES, Rows, Snapshot, descending, products
 from dspy_mama.settings import RetrieverSettings
@@ -114,7 +115,7 @@ class Ranking:
             means: Means of the whole index; None = those of the passages in scope.
 
         Raises:
-            DeclarationError: The package for the search by words is not installed.
+            DeclarationError: The package for the search by words is not installed, or the glossary is at fault.
         """
         self.snapshot, self._settings = snapshot, settings
         self._cjk = _cjk_flags(snapshot.passages)
@@ -122,11 +123,7 @@ class Ranking:
         if settings.centred and settings.search != "lexical":
             means = means or Means.of(snapshot.passages, snapshot.vectors)
             self._centring = Centring.of(snapshot.vectors, self._cjk, means)
-        self._lexical = (
-            LexicalIndex(f"{passage.title}\n{passage.text}" for passage in snapshot.passages)
-            if settings.search != "dense"
-            else None
-        )
+        self._lexical = _lexical_index(snapshot.passages, settings) if settings.search != "dense" else None
 
     @property
     def needs_vectors(self) -> bool:
@@ -188,6 +185,11 @@ class Ranking:
             return reciprocal_ranks(meaning) + np.where(words > 0, reciprocal_ranks(words), 0)
         top = float(words.max())
         return meaning + self._settings.lexical_weight * (words / top) if top > 0 else meaning
+
+
+def _lexical_index(passages: Sequence[Passage], settings: RetrieverSettings) -> LexicalIndex:
+    texts = (f"{passage.title}\n{passage.text}" for passage in passages)
+    return LexicalIndex(texts, [passage.language for passage in passages], load_glossary(settings.glossary))
 
 
 def _cjk_flags(passages: Sequence[Passage]) -> Flags:

@@ -47,6 +47,7 @@ class BenchmarkQuery:
         question: A patient's question or a question of law, or "".
         answer: A chatbot's statement, or "".
         facts: What a good search finds; of each fact, every place that states it, in any language.
+        set: Set of queries that it belongs to; figures are given for each.
     """
 
     id: str
@@ -56,6 +57,7 @@ class BenchmarkQuery:
     question: str
     answer: str
     facts: tuple[tuple[Statement, ...], ...]
+    set: str = ""
 
     @property
     def text(self) -> str:
@@ -157,6 +159,7 @@ def _query(row: dict[str, Any]) -> BenchmarkQuery:
         str(row.get("question") or ""),
         str(row.get("answer") or ""),
         facts,
+        str(row.get("set") or ""),
     )
     if not query.text or not facts or not all(facts) or not all(place.anchor for fact in facts for place in fact):
         raise ValueError("needs a question or an answer, and facts with at least one place (document, anchor) each")

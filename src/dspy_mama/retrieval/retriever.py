@@ -19,6 +19,7 @@ from dspy_mama.retrieval.chroma import ChromaStore, open_store
 from dspy_mama.retrieval.chunking import is_cjk
 from dspy_mama.retrieval.commands import IndexCommands
 from dspy_mama.retrieval.embedding import Vectors
+from dspy_mama.retrieval.glossary import load_glossary
 from dspy_mama.retrieval.ranking import Means, Ranking
 from dspy_mama.retrieval.snapshot import CJK_LANGUAGES, Scope, Snapshot
 from dspy_mama.retrieval.store import IndexHeader, check_header, collection_name, stamp_file
@@ -34,6 +35,7 @@ _SEARCH: Final = (
     "search",
     "fusion",
     "lexical_weight",
+    "glossary",
     "centred",
     "diversity",
     "languages",
@@ -139,6 +141,7 @@ class ChromaRetriever:
         """Returns what identifies index and search in a manifest."""
         snapshot = self._ranking.snapshot
         search = dataclasses.asdict(self.settings)
+        glossary = load_glossary(self.settings.glossary)
         return {
             "kind": "chroma",
             "mode": self.settings.mode,
@@ -147,6 +150,7 @@ class ChromaRetriever:
             "chunks_in_scope": len(snapshot.passages),
             "scope": dataclasses.asdict(self.scope),
             **{name: search[name] for name in _SEARCH},
+            "glossary_hash": glossary.id if glossary else None,
         }
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ChromaRetriever:

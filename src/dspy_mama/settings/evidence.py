@@ -114,6 +114,8 @@ class RetrieverSettings:
         fusion: How `hybrid` joins both: `scores` adds the share of the best BM25 score, times `lexical_weight`, to
             the similarity; `ranks` is reciprocal rank fusion.
         lexical_weight: Weight of words beside meaning where `fusion=scores`.
+        glossary: Lists of terms in several languages, by which the search by words crosses languages: `shipped` (615
+            medical, legal and ethical concepts in English and Japanese) and CSV files of your own; empty = none.
         centred: Take each language's mean away before comparing, so that languages meet.
         diversity: Maximal marginal relevance: 0 = off, 1 = only unlike what was chosen before.
         languages: Documents that may be found: `all`, or those in the `query`'s script (all where there are none).
@@ -131,6 +133,7 @@ class RetrieverSettings:
     search: Literal["dense", "lexical", "hybrid"] = "hybrid"
     fusion: Literal["scores", "ranks"] = "scores"
     lexical_weight: float = Field(default=0.15, ge=0, le=1)
+    glossary: tuple[str, ...] = ("shipped",)
     centred: bool = True
     diversity: float = Field(default=0.0, ge=0, le=1)
     languages: Literal["all", "query"] = "all"

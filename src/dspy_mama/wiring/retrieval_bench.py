@@ -6,13 +6,9 @@ import dataclasses
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
-from dspy_mama.core.cases import DOMAINS
 from dspy_mama.core.resources import shipped
 from dspy_mama.retrieval import Scope, cached_embedder
 from dspy_mama.retrieval.budget import within_budget
@@ -20,11 +16,9 @@ from dspy_mama.retrieval.cache import CachedEmbedder
 from dspy_mama.retrieval.commands import IndexCommands
 from dspy_mama.retrieval.ranking import Ranking
 from dspy_mama.retrieval.relevance import (
-    CUTOFFS,
     DEPTH,
     BenchmarkQuery,
     Relevance,
-    Statement,
     answers,
     load_queries,
     measure,
@@ -32,26 +26,27 @@ from dspy_mama.retrieval.relevance import (
 from dspy_mama.retrieval.retriever import load_index, make_ranking
 from dspy_mama.retrieval.vectors import read_vectors, vector_file, write_vectors
 from dspy_mama.settings import Settings
-from dspy_mama.stats import percentile_interval
 from dspy_mama.systems.audit.program import search_texts
+from dspy_mama.wiring.retrieval_figures import ALL_LANGUAGES, Resampling, Task, differences, summary
 
 _QUERIES: Final = ("retrieval", "queries.jsonl")
-ALL_LANGUAGES: Final = "all"
-MEASURES: Final = (*(f"recall@{cutoff}" for cutoff in CUTOFFS), "mrr", "ndcg@10")
+
+_WINNER: Final[dict[str, Any]] = {"search": "hybrid", "fusion": "scores", "centred": True, "glossary": ("shipped",)}
 
 OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "dense": {"search": "dense", "centred": False},
     "dense, centred": {"search": "dense", "centred": True},
-    "lexical": {"search": "lexical"},
-    "hybrid by ranks": {"search": "hybrid", "fusion": "ranks", "centred": False},
-    "hybrid by ranks, centred": {"search": "hybrid", "fusion": "ranks", "centred": True},
-    "hybrid by scores, centred": {"search": "hybrid", "fusion": "scores", "centred": True},
-    "+ diversity 0.3": {"search": "hybrid", "fusion": "scores", "centred": True, "diversity": 0.3},
-    "+ query's language only": {"search": "hybrid", "fusion": "scores", "centred": True, "languages": "query"},
+    "lexical": {"search": "lexical", "glossary": ()},
+    "lexical, glossary": {"search": "lexical", "glossary": ("shipped",)},
+    "hybrid by ranks": {"search": "hybrid", "fusion": "ranks", "centred": False, "glossary": ()},
+    "hybrid by ranks, centred": {"search": "hybrid", "fusion": "ranks", "centred": True, "glossary": ()},
+    "hybrid by ranks, centred, glossary": {**_WINNER, "fusion": "ranks"},
+    "hybrid by scores, centred": {**_WINNER, "glossary": ()},
+    "hybrid by scores, centred, glossary": _WINNER,
+    "+ diversity 0.3": {**_WINNER, "diversity": 0.3},
+    "+ query's language only": {**_WINNER, "languages": "query"},
     "+ sources by domain": {
-        "search": "hybrid",
-        "fusion": "scores",
-        "centred": True,
+        **_WINNER,
         "sources": {
             "medical": ("encyclopedic", "guidance"),
             "ethical": ("ethics", "guidance"),
@@ -65,27 +60,6 @@ FORMULATIONS: Final = ("both", "question", "answer", "claims")
 """What a query is made of; compared on those that have question and answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """One query in one language of documents.
-
-    Attributes:
-        query: The query.
-        language: Language of the documents, or `all`.
-        facts: What these documents state of the query's facts.
-        good: Passages that state one.
-    """
-
-    query: BenchmarkQuery
-    language: str
-    facts: tuple[tuple[Statement, ...], ...]
-    good: int
-
-    @property
-    def pair(self) -> str:
-        return f"{self.query.language}->{self.language}"
-
-
 class _Bench:
     """An index in memory and the tasks."""
 
@@ -97,11 +71,11 @@ class _Bench:
         tasks = (self._task(query, language) for query in queries for language in languages)
         self.tasks = [task for task in tasks if task is not None]
 
-    def run(self, changes: Mapping[str, Any], formulation: str, tasks: Sequence[_Task]) -> _Measured:
+    def run(self, changes: Mapping[str, Any], formulation: str, tasks: Sequence[Task]) -> _Measured:
         """Returns the tasks' relevance, and the median milliseconds of a search once its query is embedded."""
         settings = dataclasses.replace(self.settings.retriever, **changes)
         rankings: dict[Any, Ranking] = {}
-        rows: list[tuple[_Task, Relevance]] = []
+        rows: list[tuple[Task, Relevance]] = []
         seconds: list[float] = []
         for task in tasks:
             scope = _scope(task.query, task.language)
@@ -117,14 +91,14 @@ class _Bench:
             rows.append((task, measure(task.facts, found, task.good)))
         return rows, 1000 * statistics.median(seconds)
 
-    def _task(self, query: BenchmarkQuery, language: str) -> _Task | None:
+    def _task(self, query: BenchmarkQuery, language: str) -> Task | None:
         scope = _scope(query, language)
         pool = [passage for passage in self.passages if scope.holds(passage) and query.domain in passage.domains]
         facts = query.in_documents(frozenset(passage.document for passage in pool))
-        return _Task(query, language, facts, sum(answers(facts, p) for p in pool)) if facts else None
+        return Task(query, language, facts, sum(answers(facts, p) for p in pool)) if facts else None
 
 
-_Measured = tuple[list[tuple[_Task, Relevance]], float]
+_Measured = tuple[list[tuple[Task, Relevance]], float]
 
 
 def _scope(query: BenchmarkQuery, language: str) -> Scope:
@@ -140,6 +114,8 @@ def _texts(query: BenchmarkQuery, formulation: str) -> tuple[str, ...]:
 def export_query_vectors(settings: Settings, queries: Path | None = None) -> Path:
     """Writes the vectors of all queries, however they are made, beside their file, and returns the path.
 
+    Vectors of the same texts that lie there already are kept.
+
     Raises:
         DeclarationError: Queries or settings are at fault, or the file cannot be written.
     """
@@ -148,6 +124,7 @@ def export_query_vectors(settings: Settings, queries: Path | None = None) -> Pat
     try:
         texts = [text for query in load_queries(path) for kind in FORMULATIONS for text in _texts(query, kind)]
         target = vector_file(path.parent, settings.embedder.kind)
+        embedder.cache.put(read_vectors(target, embedder.dimension))
         write_vectors(target, embedder, texts, "query")
     finally:
         embedder.cache.close()
@@ -166,8 +143,10 @@ def run_retrieval_bench(
 
     Returns:
         Plain data: `options` and `formulations`, each a list of `name`, `changes`, `milliseconds` (median search
-        after embedding), `pairs` (by `query language->document language`, `all` = the whole scope, as in use) and
-        `domains` (over `all`), whose measures have `value` and `ci95` (percentile bootstrap over queries); `default`
+        after embedding), `pairs` (by `query language->document language`, `all` = the whole scope, as in use, and
+        `cross-lingual`, pooled over every query in documents of the other language), `domains` (over `all`), `sets`
+        (`pairs` of each set of queries, where there are several) and `behind` (by pair, what the chosen option has
+        more, query by query), whose measures have `value` and `ci95` (percentile bootstrap over queries); `default`
         (name of the option that the settings choose, null if none), `queries`, `embedder`, `seed`, `resamples`.
 
     Raises:
@@ -176,28 +155,42 @@ def run_retrieval_bench(
     """
     path = queries or shipped("data", *_QUERIES)
     loaded = load_queries(path)
-    seed, resamples = settings.experiment.seed, settings.experiment.resamples
+    resampling = Resampling(settings.experiment.seed, settings.experiment.resamples)
     embedder = cached_embedder(settings.embedder, settings.retriever)
 
-    def row(bench: _Bench, name: str, changes: Mapping[str, Any], kind: str, tasks: Sequence[_Task]) -> dict[str, Any]:
-        if progress is not None:
-            progress(name)
-        rows, milliseconds = bench.run(changes, kind, tasks)
-        shown = {"name": name, "changes": dict(changes), "query": kind, "milliseconds": milliseconds}
-        return {**shown, **_summary(rows, seed, resamples)}
+    def measured(
+        bench: _Bench, ways: Mapping[str, tuple[Mapping[str, Any], str]], tasks: Sequence[Task]
+    ) -> list[dict[str, Any]]:
+        found: dict[str, _Measured] = {}
+        for name, (changes, kind) in ways.items():
+            if progress is not None:
+                progress(name)
+            found[name] = bench.run(changes, kind, tasks)
+        chosen = found.get(_default(settings) or "")
+        return [
+            {
+                "name": name,
+                "changes": dict(ways[name][0]),
+                "query": ways[name][1],
+                "milliseconds": milliseconds,
+                **summary(rows, resampling),
+                "behind": differences(chosen[0], rows, resampling) if chosen else {},
+            }
+            for name, (rows, milliseconds) in found.items()
+        ]
 
     try:
         embedder.cache.put(read_vectors(vector_file(path.parent, settings.embedder.kind), embedder.dimension))
         bench = _Bench(settings, embedder, loaded)
         paired = [task for task in bench.tasks if task.query.question and task.query.answer]
         return {
-            "options": [row(bench, n, c, settings.system.query, bench.tasks) for n, c in OPTIONS.items()],
-            "formulations": [row(bench, kind, {}, kind, paired) for kind in FORMULATIONS] if paired else [],
+            "options": measured(bench, {n: (c, settings.system.query) for n, c in OPTIONS.items()}, bench.tasks),
+            "formulations": measured(bench, {kind: ({}, kind) for kind in FORMULATIONS}, paired) if paired else [],
             "default": _default(settings),
             "queries": len(loaded),
             "embedder": embedder.id,
-            "seed": seed,
-            "resamples": resamples,
+            "seed": resampling.seed,
+            "resamples": resampling.resamples,
         }
     finally:
         embedder.cache.close()
@@ -209,29 +202,3 @@ def _default(settings: Settings) -> str | None:
         if all(getattr(settings.retriever, field) == value for field, value in wanted.items()):
             return name
     return None
-
-
-def _summary(rows: Sequence[tuple[_Task, Relevance]], seed: int, resamples: int) -> dict[str, Any]:
-    pairs: dict[str, list[Relevance]] = {}
-    domains: dict[str, list[Relevance]] = {domain: [] for domain in DOMAINS}
-    for task, relevance in rows:
-        pairs.setdefault(task.pair, []).append(relevance)
-        if task.language == ALL_LANGUAGES:
-            domains[task.query.domain].append(relevance)
-    return {
-        "pairs": {pair: _means(found, seed, resamples) for pair, found in sorted(pairs.items())},
-        "domains": {domain: _means(found, seed, resamples) for domain, found in domains.items() if found},
-    }
-
-
-def _means(rows: Sequence[Relevance], seed: int, resamples: int) -> dict[str, Any]:
-    """Returns the mean of each measure with its interval; every option is resampled alike, queries being the units."""
-    values = np.array([[*row.recall, row.reciprocal_rank, row.ndcg] for row in rows])
-    drawn = np.random.default_rng(seed).integers(0, len(rows), (resamples, len(rows)))
-    draws = values[drawn].mean(axis=1)
-    shown: dict[str, Any] = {"n": len(rows)}
-    for column, name in enumerate(MEASURES):
-        interval = percentile_interval(draws[:, column]) if len(rows) > 1 else None
-        ci95 = None if interval is None else [interval.low, interval.high]
-        shown[name] = {"value": float(values[:, column].mean()), "ci95": ci95}
-    return shown
