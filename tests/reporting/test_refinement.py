@@ -153,6 +153,52 @@ def test_the_page_shows_versions_side_by_side_with_changes_marked():
     assert "ethics-model" in page
 
 
+def test_each_change_stands_beside_what_was_found_and_planned():
+    rows = [record(2, RUNS[2])]
+    page = render_refinement(rows, summary(rows))
+    view = view_of(rows[0])
+    assert [(step["before"], step["after"], step["found"]) for step in view["steps"]] == [
+        (1, 2, "AMA 6, SRA 5: refine (mandatory)"),
+        (2, 3, "AMA 3, SRA 3: refine"),
+    ]
+    assert (view["whole"]["before"], view["whole"]["after"]) == (1, 3)
+    assert page.index("From the first version to the returned one") < page.index("From version 1 to 2")
+    assert page.index("From version 2 to 3") < page.index("Scores by version")
+    assert "(AMA 2, SRA 2)" in page
+
+
+def test_a_text_that_is_judged_again_is_no_change():
+    row = record(1, [(4, 4), (4, 4), (1, 1)])
+    row["versions"][1] |= {"text": row["versions"][0]["text"], "same_as": 1}
+    view = view_of(row)
+    assert [(step["before"], step["after"]) for step in view["steps"]] == [(2, 3)]
+    assert view["whole"] is None
+    assert [own["number"] for own in view["texts"]] == [1, 3]
+
+
+def test_a_change_in_a_very_long_text_is_seen_and_the_whole_is_there():
+    row = record(1, RUNS[1])
+    same = "word " * 5000
+    row["versions"][0]["text"], row["versions"][1]["text"] = same + "take ten", same + "ask first"
+    view = view_of(row)
+    shown = "".join(piece["text"] for piece in view["steps"][0]["old"])
+    assert len(shown) < 700
+    assert shown.endswith("take ten")
+    assert "characters unchanged]" in shown
+    page = render_refinement([row], summary([row]))
+    assert page.count("Whole text of version") == 2
+    assert page.count(same.strip()) == 2
+
+
+def test_an_answer_that_passed_the_gate_shows_no_empty_scores():
+    row = record(0, [(1, 1)]) | {"gate": {"entered": False, "reason": "plain advice"}, "stopped": "gate"}
+    row |= {"versions": [version(1, "Rest.", 0, 1, assessed=False)], "iterations": 0, "converged": None}
+    page = render_refinement([row], summary([row]))
+    assert "no evaluator judged it" in page
+    assert "Scores by version" not in page
+    assert "Rest." in page
+
+
 def test_untrusted_text_is_escaped_everywhere():
     bad = "<script>window.hacked = 1</script>"
     rows = [record(1, RUNS[1], question=bad, history=[{"speaker": bad, "text": bad}], warnings=[bad])]
@@ -163,6 +209,7 @@ def test_untrusted_text_is_escaped_everywhere():
             for flag in assessed["flags"]:
                 flag |= {"violated": True, "reason": bad, "principle": bad, "name": bad}
         own["rivals"] = [own | {"rivals": []}]
+        own["consensus"] |= {"reasons": [bad]}
     rows[0]["helpfulness"] = {"outcome": "scored", "refusal": True, "vague": False, "reason": bad}
     rows[0] |= {"error": bad, "gate": {"entered": True, "reason": bad}}
     page = render_refinement(rows, summary(rows), title=bad, context=[bad], name=bad)

@@ -59,6 +59,7 @@ def render_refinement(
         "principles": PRINCIPLES,
         "categories": CATEGORIES,
         "statuses": _FIRST,
+        "thresholds": _thresholds(records),
         "total": len(records),
         "items": [view_of(record) for record in shown],
     }
@@ -76,6 +77,12 @@ def write_refinement(path: Path, records: Sequence[Record], summary: Mapping[str
 
 def _urgency(record: Record) -> int:
     return _FIRST.index(status_of(record))
+
+
+def _thresholds(records: Sequence[Record]) -> str:
+    """Returns the acceptable scores of a run in words; "" where its records do not say."""
+    found = {(own["ama"], own["sra"]) for record in records if (own := record.get("thresholds"))}
+    return "; ".join(f"AMA {ama:g}, SRA {sra:g}" for ama, sra in sorted(found))
 
 
 def _criteria(summary: Mapping[str, Any]) -> list[str]:

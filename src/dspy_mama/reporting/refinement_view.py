@@ -23,6 +23,10 @@ STATE_WORDS: Final = {
 }
 """End states as a reader sees them."""
 
+_LONG: Final = 900
+_ENDS: Final = 250
+"""Characters from which an unchanged stretch is shortened, and what is kept of each of its ends."""
+
 _STOPPED: Final = {
     "accepted": "Both thresholds were met.",
     "budget": "The iterations were used up before both thresholds were met.",
@@ -55,6 +59,8 @@ def _decision(version: Mapping[str, Any]) -> str:
         return "accepted"
     if not own.get("readable", True) and not own.get("refused"):
         return "could not be judged, so not accepted"
+    if version.get("stage") == "final_check":
+        return "not accepted"
     return "refine (mandatory)" if own.get("mandatory") else "refine"
 
 
@@ -64,6 +70,7 @@ def view_of(record: Record) -> dict[str, Any]:
     versions = record.get("versions") or []
     after = item.returned or item.after
     first, last = _ends(record)
+    steps = _steps(versions)
     return {
         "id": f"{record['id']}" + (f" (repeat {record['repeat']})" if record.get("repeat") else ""),
         "language": record.get("language") or "",
@@ -84,7 +91,10 @@ def view_of(record: Record) -> dict[str, Any]:
         "helpfulness": _helpfulness(record.get("helpfulness")),
         "error": record.get("error"),
         "versions": [_version(version) for version in versions],
-        "steps": _steps(versions),
+        "steps": steps,
+        "shortened": any(piece["change"] == "left out" for step in steps for piece in (*step["old"], *step["new"])),
+        "whole": _whole(record),
+        "texts": _texts(versions),
         "cost": _cost(record),
         "models": dict(record.get("models") or {}),
     }
@@ -188,18 +198,53 @@ def _source(passage: Mapping[str, Any]) -> str:
 
 
 def _steps(versions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns each pair of following versions with what changed between them; none without stored texts."""
+    """Returns each change of the text with what was found and planned before; none without stored texts."""
     steps = []
     for earlier, later in pairwise(versions):
-        if earlier.get("text") is None or later.get("text") is None:
+        if later.get("same_as") is not None or (change := _change(earlier, later)) is None:
             continue
-        old, new = word_diff(earlier["text"], later["text"])
-        steps.append({"before": earlier["number"], "after": later["number"], "old": _mark(old), "new": _mark(new)})
+        found = f"AMA {_shown(earlier, 'ama')}, SRA {_shown(earlier, 'sra')}: {_decision(earlier)}"
+        reasons = list((earlier.get("consensus") or {}).get("reasons") or ())
+        steps.append({**change, "found": found, "reasons": reasons, "plan": list(earlier.get("plan") or ())})
     return steps
 
 
+def _whole(record: Record) -> dict[str, Any] | None:
+    """Returns the change from the first text to the returned one, where others lie between them."""
+    versions = list(record.get("versions") or ())
+    number = (record.get("final") or {}).get("version")
+    last = next((own for own in versions if own["number"] == number), None)
+    if last is None:
+        return None
+    between = {own.get("text") for own in versions} - {versions[0].get("text"), last.get("text")}
+    return _change(versions[0], last) if between else None
+
+
+def _change(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any] | None:
+    if earlier.get("text") is None or later.get("text") is None:
+        return None
+    old, new = word_diff(earlier["text"], later["text"])
+    return {"before": earlier["number"], "after": later["number"], "old": _mark(old), "new": _mark(new)}
+
+
+def _texts(versions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns each text once, with the number of its version."""
+    own = [version for version in versions if version.get("text") is not None and version.get("same_as") is None]
+    return [{"number": version["number"], "text": version["text"]} for version in own]
+
+
 def _mark(pieces: Sequence[Piece]) -> list[dict[str, str]]:
-    return [{"change": piece.change, "text": piece.text} for piece in pieces]
+    """Returns the pieces of a text; of long stretches that are in both versions, their ends: a change must be seen."""
+    shown: list[dict[str, str]] = []
+    for piece in pieces:
+        if piece.change != "same" or len(piece.text) <= _LONG:
+            shown.append({"change": piece.change, "text": piece.text})
+            continue
+        left_out = len(piece.text) - 2 * _ENDS
+        shown.append({"change": "same", "text": piece.text[:_ENDS]})
+        shown.append({"change": "left out", "text": f"[{left_out:,} characters unchanged]"})
+        shown.append({"change": "same", "text": piece.text[-_ENDS:]})
+    return shown
 
 
 def _cost(record: Record) -> str:
