@@ -129,6 +129,37 @@ def test_a_finished_run_is_graded_again_and_one_without_texts_is_not(mama, disea
     assert "keeps no texts" in err
 
 
+def test_knowledge_of_cases_without_a_disease_is_refused_and_not_passed_over(mama, workplace):
+    (workplace / "cases.csv").write_text("case\nFever\n")
+    code, _, err = mama("diagnose", "cases.csv", *SMALL, "panel.stages=[primary,knowledge]", script=script)
+    assert code == 2
+    assert "no case has one" in err
+    assert mama.requests == []
+
+
+def test_where_no_texts_are_kept_no_file_holds_one(mama, workplace):
+    """A canary in the case, and in everything that LMs write but names of diseases and tests."""
+
+    def quoting(request):
+        said = script(request)
+        said |= {"score": 5} if "score" in said else {}
+        names = ("most_likely", "differentials", "tests")
+        return {
+            name: "CANARY" if isinstance(value, str) and name not in names else value for name, value in said.items()
+        }
+
+    row = {"id": "a", "case": "Fever CANARY", "further_tests": "CANARY", "diagnosis": "Malaria"}
+    (workplace / "cases.jsonl").write_text(json.dumps(row))
+    options = ("panel.stages=[primary,follow_up,knowledge]", "panel.speaker=auto", "panel.rounds=5")
+    kept = ("tracking.store_text=false", "tracking.traces=1.0")
+    code, _, err = mama("diagnose", "cases.jsonl", *SMALL, *options, *kept, script=quoting)
+    assert code == 0, err
+    (workplace / "cases.jsonl").unlink()
+    files = [file for file in workplace.rglob("*") if file.is_file()]
+    assert any(file.name == "mlflow.db" for file in files)
+    assert [file for file in files if b"CANARY" in file.read_bytes()] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -63,3 +63,10 @@ def test_columns_that_do_not_fit_are_refused(tmp_path, make, columns):
 def test_a_table_without_a_case_says_which_columns_there_are(tmp_path, make):
     with pytest.raises(DataError, match=r"data\.columns\.case='story'"):
         load(make.csv(tmp_path / "c.csv", [["story", "id"], ["Fever", "1"]]))
+
+
+def test_a_row_whose_further_tests_are_blank_has_no_follow_up_of_its_own(tmp_path, make):
+    rows = [["case", "further_tests"], ["Fever", "CT"], ["Cough", " "]]
+    one, two = load(make.csv(tmp_path / "c.csv", rows)).cases
+    assert (bool(one.further), bool(two.further)) == (True, False)
+    assert "the follow-up adds no further tests" in two.notices

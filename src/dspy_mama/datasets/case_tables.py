@@ -83,7 +83,7 @@ def _case(number: int, row: dict[str, str], columns: dict[str, str], sections: d
         # The whole presentation of the follow-up stands in place of what was known before.
         further = {**dict.fromkeys(first, ""), "": cell("follow_up")}
     else:
-        further = {FURTHER_SECTION: cell("further")} if "further" in columns else {}
+        further = {FURTHER_SECTION: cell("further")} if cell("further") else {}
     notices = [f"{name or 'the case'} is empty" for name, text in first.items() if not text.strip()]
     if not cell("follow_up") and not cell("further"):
         notices.append("the follow-up adds no further tests")

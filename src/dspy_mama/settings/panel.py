@@ -57,7 +57,8 @@ class PanelSettings:
             `always` asks it in any case.
         argument_characters: Length of a doctor's argument at most, 80 to 8,000.
         prompt_tokens: Tokens of case and discussion together that a prompt may hold, by the estimate of
-            `approximate_tokens`; older turns are left out beyond it, with a line that says so.
+            `approximate_tokens`; older turns are left out beyond it, with a line that says so. Single models see a
+            longer case cut alike.
         temperatures: Sampling temperature by role, 0 to 2; a role without one takes its LM's own.
         stages: What is asked: a case's stages `primary` and `follow_up`, and `knowledge`, what is known of each
             disease that the cases have (six dimensions, each disease once).

@@ -76,7 +76,7 @@ def items_of(panel: PanelSettings, cases: Sequence[PatientCase]) -> list[Diagnos
     """Returns every case by every stage at which something is known of it, and every disease, by every method.
 
     Raises:
-        DeclarationError: No stage of any case can be asked.
+        DeclarationError: No stage of any case can be asked, or knowledge is asked of cases without a disease.
     """
     items = [
         DiagnosisItem(case, stage, method)
@@ -86,9 +86,14 @@ def items_of(panel: PanelSettings, cases: Sequence[PatientCase]) -> list[Diagnos
         for method in panel.methods
     ]
     if KNOWLEDGE in panel.stages:
+        diseases = diseases_of(cases)
+        if not diseases:
+            raise DeclarationError(
+                "panel.stages: knowledge asks about the diseases that cases have, and no case has one; name their "
+                "column with data.columns.diagnosis, or leave knowledge out"
+            )
         known = [method for method in panel.methods if method != "self_consistency"]
-        items += [DiagnosisItem(disease, KNOWLEDGE, method) for disease in diseases_of(cases) for method in known]
+        items += [DiagnosisItem(disease, KNOWLEDGE, method) for disease in diseases for method in known]
     if not items:
-        why = "has further tests" if panel.stages == ("follow_up",) else "has what they ask for"
-        raise DeclarationError(f"panel.stages=[{','.join(panel.stages)}]: no case {why}; take the stage primary")
+        raise DeclarationError("panel.stages=[follow_up]: no case has further tests; take the stage primary")
     return items

@@ -51,7 +51,7 @@ def build_methods(settings: PanelSettings, lms: Mapping[str, Any] | None = None)
     return {
         method: DiagnosisPanel.from_settings(settings, lms)
         if method == "mac"
-        else SingleDiagnosis(makers[method], method=method, lms=single)
+        else SingleDiagnosis(makers[method], method=method, prompt_tokens=settings.prompt_tokens, lms=single)
         for method in settings.methods
     }
 

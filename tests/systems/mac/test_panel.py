@@ -313,6 +313,21 @@ def test_long_discussions_are_cut_and_said():
     assert not panel(2, rounds=3)(case=CASE).diagnosis.discussion.cuts
 
 
+def test_a_case_that_is_too_long_is_cut_for_everybody_who_reads_it_and_said():
+    story = CASE + " Burning feet again." * 200
+    replies = {"supervisor": supervisor(True), "consultant": {"specialties": ["Neurology", "Cardiology"]}}
+    team = panel(2, roles=replies, prompt_tokens=400, specialties=True)
+    found = team(case=story)
+    cuts = found.diagnosis.discussion.cuts
+    assert [(cut.role, cut.round) for cut in cuts] == [
+        ("consultant", 1), ("doctor", 1), ("doctor", 2), ("supervisor", 3)
+    ]  # fmt: skip
+    assert all(cut.case_characters for cut in cuts)
+    assert all("characters, left out for length)" in user_of(request) for request in team.lm.requests)
+    fixed = panel(2, roles=replies, prompt_tokens=400, specialties=["Neurology", "Cardiology"])
+    assert {cut.role for cut in fixed(case=story).diagnosis.discussion.cuts} == {"doctor", "supervisor"}
+
+
 def test_doctors_can_have_lms_of_their_own_and_usage_is_kept_by_role():
     common = scripted_lm(script(supervisor=supervisor(True)), name="scripted/common")
     own = scripted_lm(script(), name="scripted/own")

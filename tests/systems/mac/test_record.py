@@ -170,3 +170,18 @@ def test_without_texts_nothing_quotes_the_case():
     assert "SECRET" not in json.dumps(without_texts(kept))
     cot = without_texts(record("cot"))
     assert cot["attempts"][0]["reasoning"] is None
+
+
+@pytest.mark.parametrize("method", ["direct", "self_refine"])
+def test_a_single_model_sees_a_long_case_cut_as_the_panel_does(method):
+    lm = scripted_lm(replies)
+    settings = PanelSettings(doctors=2, methods=(method,), prompt_tokens=400)
+    program = build_methods(settings, {"default": lm})[method]
+    case = PatientCase("long", {"": "Burning feet. " * 300}, diagnosis="Fabry disease")
+    found = diagnosis_record(DiagnosisItem(case, "primary", method), program(case=case))
+    (cut,) = found["cuts"]
+    assert (cut["role"], cut["limit"]) == ("doctor", 400)
+    assert cut["case_characters"] > 2000
+    assert "the end of the case was left out for length" in found["notes"]
+    assert all(f"{cut['case_characters']} characters, left out" in user_of(request) for request in lm.requests)
+    assert record(method)["cuts"] == []

@@ -19,7 +19,7 @@ from dspy_mama.systems.mac.accounts import panel_diagnosis, prediction_of
 from dspy_mama.systems.mac.concluder import Concluder
 from dspy_mama.systems.mac.consultant import Consultant, FixedSpecialties, NoSpecialties
 from dspy_mama.systems.mac.doctor import Doctor
-from dspy_mama.systems.mac.schema import SUPERVISOR, Conclusion, Cut, Discussion, Seat, Selection
+from dspy_mama.systems.mac.schema import SUPERVISOR, Conclusion, Discussion, Seat, Selection
 from dspy_mama.systems.mac.speakers import AutoSpeaker, RoundRobin
 from dspy_mama.systems.mac.supervisor import Supervisor
 from dspy_mama.systems.mac.transcript import Shown, cut_to
@@ -164,10 +164,13 @@ class DiagnosisPanel(AsyncModule):
         if stage not in STAGES:
             raise DeclarationError(f"stage={stage!r}: a case has the stages {', '.join(STAGES)}")
         text = as_case(case).text(stage)
-        choice = await self.consultant.acall(text)
+        talk, seen = Discussion(), text
+        if isinstance(self.consultant, Consultant):
+            talk, shown = self._show(text, talk, "consultant", 1)
+            seen = shown.case
+        choice = await self.consultant.acall(seen)
         specialties = choice.chosen if choice else (None,) * len(self.names)
         seats = tuple(Seat(name, specialty) for name, specialty in zip(self.names, specialties, strict=True))
-        talk = Discussion()
         while talk.stopped is None:
             talk = await self._round(text, seats, stage, talk)
         talk, conclusion = await self._conclude(text, seats, stage, talk)
@@ -198,8 +201,7 @@ class DiagnosisPanel(AsyncModule):
         """Returns what a prompt shows, and the discussion with a note of what it leaves out."""
         limit = self.settings.prompt_tokens
         shown = cut_to(case, talk.turns, limit)
-        if shown.left_out or shown.case_characters:
-            cut = Cut(round_number, role, shown.left_out, shown.case_characters, shown.tokens, limit)
+        if cut := shown.cut(round_number, role, limit):
             talk = replace(talk, cuts=(*talk.cuts, cut))
         return talk, shown
 

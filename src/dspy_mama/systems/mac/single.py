@@ -13,24 +13,35 @@ from dspy_mama.core.patient_case import STAGES, PatientCase, Stage, as_case
 from dspy_mama.lm.module import AsyncModule, bind_lms, check_lms
 from dspy_mama.systems.mac.accounts import prediction_of
 from dspy_mama.systems.mac.rules import others
-from dspy_mama.systems.mac.schema import Conclusion, Diagnosis, outcome_name
+from dspy_mama.systems.mac.schema import Conclusion, Cut, Diagnosis, Discussion, outcome_name
 from dspy_mama.systems.mac.signatures import DiagnoseCase, without_tests
+from dspy_mama.systems.mac.transcript import cut_to
 
 
 class SingleDiagnosis(AsyncModule):
     """Diagnoses a case by one of the baselines; the same fields, limits and stages as the panel."""
 
-    def __init__(self, make: Callable[[Any], Any], *, method: str, lms: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        make: Callable[[Any], Any],
+        *,
+        method: str,
+        prompt_tokens: int | None = None,
+        lms: Mapping[str, Any] | None = None,
+    ) -> None:
         """Makes the program.
 
         Args:
             make: Makes a baseline of a signature, such as `lambda s: SelfConsistency(s, role="doctor")`; its
                 prediction must have a `BaselineResult` behind it.
             method: Name of the baseline in records.
+            prompt_tokens: Tokens of the case that a prompt may hold, as in `PanelSettings`, so that a case which the
+                panel sees cut is cut here too; None = the whole case.
             lms: LM per role; the baseline asks the `doctor`'s.
         """
         super().__init__()
         self.method = method
+        self.prompt_tokens = prompt_tokens
         self.primary = make(DiagnoseCase)
         self.follow_up = make(without_tests(DiagnoseCase))
         if lms:
@@ -59,7 +70,13 @@ class SingleDiagnosis(AsyncModule):
         if stage not in STAGES:
             raise DeclarationError(f"stage={stage!r}: a case has the stages {', '.join(STAGES)}")
         program = self.primary if stage == "primary" else self.follow_up
-        prediction = await program.acall(case=as_case(case).text(stage))
+        text = as_case(case).text(stage)
+        cuts: tuple[Cut, ...] = ()
+        if self.prompt_tokens is not None:
+            shown = cut_to(text, (), self.prompt_tokens)
+            text, cut = shown.case, shown.cut(1, "doctor", self.prompt_tokens)
+            cuts = (cut,) if cut else ()
+        prediction = await program.acall(case=text)
         result: Any = prediction._result
         reading = result.reading
         conclusion = Conclusion(
@@ -76,10 +93,11 @@ class SingleDiagnosis(AsyncModule):
                 method=self.method,
                 stage=stage,
                 conclusion=conclusion,
+                discussion=Discussion(cuts=cuts),
                 attempts=tuple(_attempt(attempt) for attempt in result.attempts),
                 usage={names.get(part, part): used for part, used in result.usage.items()},
                 models={"doctor": reading.model} if reading.model else {},
-                notes=tuple(result.notes),
+                notes=(*result.notes, *(["the end of the case was left out for length"] if cuts else [])),
             )
         )
 

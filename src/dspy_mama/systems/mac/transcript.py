@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dspy_mama.core.outcomes import Unscored
-from dspy_mama.systems.mac.schema import Seat, Turn
+from dspy_mama.settings.panel import PanelRole
+from dspy_mama.systems.mac.schema import Cut, Seat, Turn
 
 CHARACTERS_PER_TOKEN: Final = 3.5
 """ASCII characters per token: fewer than the 4 or so of English prose, for names of diseases are cut into more."""
@@ -58,6 +59,12 @@ class Shown:
     left_out: int
     case_characters: int
     tokens: int
+
+    def cut(self, round_number: int, role: PanelRole, limit: int) -> Cut | None:
+        """Returns what is left out, as the record keeps it; None where nothing is."""
+        if not (self.left_out or self.case_characters):
+            return None
+        return Cut(round_number, role, self.left_out, self.case_characters, self.tokens, limit)
 
 
 def cut_to(case: str, turns: Sequence[Turn], limit: int) -> Shown:
