@@ -3,7 +3,6 @@ from collections import Counter
 
 import pytest
 from rich.console import Console
-from rich.text import Text
 
 from dspy_mama.reporting import markdown_tables, print_tables, run_tables, summarise
 from dspy_mama.reporting.printing import show_tables
@@ -83,6 +82,17 @@ def test_eighty_columns_hold_every_number(summary):
     assert "If wrong" in text
     assert f"{own['worst_case']['joint_accuracy']:.3f}".replace("0.", ".") in text
     assert max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_a_narrow_terminal_shortens_intervals_and_leaves_words_alone():
+    cells = ("Too vague to help", "0.655 (0.569 to 0.738)", "0.0% (0.0% to 24.2%)", "12% to 67%")
+    stream = io.StringIO()
+    show_tables([Table("t", ("a", "b", "c", "d"), (cells,))], Console(file=stream, width=100))
+    shown = stream.getvalue()
+    assert "Too vague to help" in shown
+    assert ".655 (.569, .738)" in shown
+    assert "0.0% (0.0%, 24.2%)" in shown
+    assert "12% to 67%" in shown
 
 
 def test_a_very_narrow_terminal_does_not_fail(summary):

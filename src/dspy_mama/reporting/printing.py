@@ -106,7 +106,8 @@ def _compact(cell: str) -> str:
         return cell.split()[0]
     if cell == ", ".join(DOMAINS):
         return "all"
-    return re.sub(r"\b0\.(?=\d)", ".", cell).replace(" to ", ", ").replace("macro-F1, ", "F1 ")
+    shorter = re.sub(r"\b0\.(?=\d)(?!\d+%)", ".", cell).replace("macro-F1, ", "F1 ")
+    return re.sub(r"\([^()]*\)", lambda interval: interval.group().replace(" to ", ", "), shorter)
 
 
 def markdown_tables(summary: Mapping[str, Any]) -> str:
