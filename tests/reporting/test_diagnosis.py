@@ -151,6 +151,15 @@ def test_what_a_method_costs_is_without_its_grading_and_unknown_is_not_0():
     assert every["per_case"]["cost"] is None
 
 
+def test_usage_is_shown_per_case_for_every_role():
+    rows = [record(n, usage={"doctor": USAGE, "speaker": {**USAGE, "cost": None}}) for n in "ab"]
+    table = next(t for t in diagnosis_tables(summarise_diagnoses(rows)) if t.title == "Calls, tokens and cost")
+    each = {row[2]: row[-1] for row in table.rows}
+    assert each["doctor"] == "2.0 calls, 100.0 + 20.0 tokens, US$ 0.0100"
+    assert each["speaker"] == "2.0 calls, 100.0 + 20.0 tokens, cost unknown"
+    assert each["all but the grader"].startswith("4.0 calls, 200.0 + 40.0 tokens")
+
+
 def test_the_papers_figures_are_the_printed_ones_and_stand_beside_ours():
     printed = {(row.stage, row.setting): row for row in published.ACCURACIES}
     best = printed["primary", "MAC, GPT-4, 4 doctors"]

@@ -51,7 +51,7 @@ def test_a_sweep_over_the_panel_ends_with_its_table_beside_the_papers_and_withou
     assert "comparison" not in err
     (sweep,) = (tmp_path / "mlruns" / "sweeps").iterdir()
     table = (sweep / "panel.md").read_text("utf-8")
-    for said in ("panel.doctors=2", "panel.doctors=3", "MAC, GPT-4, 4 doctors", "34.11"):
+    for said in ("panel.doctors=2", "panel.doctors=3", "MAC, GPT-4, 4 doctors", "34.11", "paths (self-consistency)"):
         assert said in table
         assert said in out
 

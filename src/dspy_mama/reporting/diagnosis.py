@@ -16,7 +16,7 @@ from dspy_mama.reporting.diagnosis_scores import (
     differences_of_groups,
     score_places,
 )
-from dspy_mama.reporting.usage import total_usage
+from dspy_mama.reporting.usage import per_case, total_usage
 from dspy_mama.scoring.diagnosis import Record
 from dspy_mama.stats.intervals import Method
 from dspy_mama.tracking import final_outcomes
@@ -127,12 +127,8 @@ def _usage(records: Sequence[Record]) -> dict[str, Any]:
             roles.setdefault(role, []).append(used)
     own = [used for role, found in roles.items() if role != "grader" for used in found]
     spent = total_usage(own)
-    each = {name: None if spent[name] is None or not records else spent[name] / len(records) for name in _PER_CASE}
     by_role = {role: total_usage(found) for role, found in roles.items()}
-    return {"roles": by_role, "method": spent, "per_case": each, "n": len(records)}
-
-
-_PER_CASE: Final = ("calls", "prompt_tokens", "completion_tokens", "cost", "seconds")
+    return {"roles": by_role, "method": spent, "per_case": per_case(spent, len(records)), "n": len(records)}
 
 
 def _discussion(records: Sequence[Record]) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from dspy_mama.reporting import diagnosis_published as published
 from dspy_mama.reporting.diagnosis_paper import mean_of_sides, paper_table, sweeps_table
 from dspy_mama.reporting.diagnosis_titles import title_of
 from dspy_mama.reporting.tables import NONE, Table, amount, figure, with_interval
+from dspy_mama.reporting.usage import per_case
 from dspy_mama.scoring.diagnosis import UNITS
 
 if TYPE_CHECKING:
@@ -114,15 +115,19 @@ def usage_table(summary: Summary) -> Table:
             if not used["n"]:
                 continue
             rows += [
-                (title_of(stage), title_of(method), role, *_spent(spent), NONE) for role, spent in used["roles"].items()
+                (title_of(stage), title_of(method), role, *_spent(spent), _each(per_case(spent, used["n"])))
+                for role, spent in used["roles"].items()
             ]
-            each = used["per_case"]
-            per = f"{_number(each['calls'])} calls, {_number(each['prompt_tokens'])} + "
-            per += f"{_number(each['completion_tokens'])} tokens, {_cost(each['cost'])}"
-            rows.append((title_of(stage), title_of(method), "all but the grader", *_spent(used["method"]), per))
+            each = _each(used["per_case"])
+            rows.append((title_of(stage), title_of(method), "all but the grader", *_spent(used["method"]), each))
     header = ("Stage", "Method", "Role", "Calls", "Prompt tokens", "New tokens", "Cost (US$)", "Per case")
     notes = ("The speaker's row is what choosing the next speaker costs; tokens are what the server counted.",)
     return Table("Calls, tokens and cost", header, tuple(rows), notes)
+
+
+def _each(used: Mapping[str, Any]) -> str:
+    tokens = f"{_number(used['prompt_tokens'])} + {_number(used['completion_tokens'])} tokens"
+    return f"{_number(used['calls'])} calls, {tokens}, {_cost(used['cost'])}"
 
 
 def _spent(used: Mapping[str, Any]) -> tuple[str, str, str, str]:

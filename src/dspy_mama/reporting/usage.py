@@ -38,6 +38,12 @@ def total_usage(usages: Sequence[Usage]) -> dict[str, Any]:
     return out | {"unknown": unknown}
 
 
+def per_case(spent: Usage, n: int) -> dict[str, float | None]:
+    """Returns what `total_usage` sums, per case; None where it is not known, or without a case."""
+    measures = ("calls", "prompt_tokens", "completion_tokens", "cost", "seconds")
+    return {name: None if spent[name] is None or not n else spent[name] / n for name in measures}
+
+
 def usage_by_phase(records: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Returns `total_usage` for routing and each phase that used anything, and for all together under `total`."""
     used = {

@@ -78,7 +78,7 @@ def _print_sweep(sweep: Path) -> None:
     """Prints and writes the sweep's table as far as it has come."""
     from rich.console import Console
 
-    from dspy_mama.reporting.diagnosis_paper import knowledge_sweep, sweep_table
+    from dspy_mama.reporting.diagnosis_paper import knowledge_sweep, sweep_table, sweeps_table
     from dspy_mama.reporting.printing import as_markdown, show_tables
 
     done = [job for job in read_jobs(sweep) if job.folder and not job.exit_code]
@@ -86,7 +86,7 @@ def _print_sweep(sweep: Path) -> None:
         return
     found = [json.loads((Path(job.folder) / "summary.json").read_text("utf-8")) for job in done]
     summaries = dict(zip(varied([job.setting for job in done]), found, strict=True))
-    tables = [sweep_table(summaries)] if any(summary["cases"] for summary in found) else []
+    tables = [sweep_table(summaries), sweeps_table()] if any(summary["cases"] for summary in found) else []
     tables += [table for table in [knowledge_sweep(summaries)] if table.rows]
     show_tables(tables, Console(width=None if sys.stdout.isatty() else 132))
     (sweep / "panel.md").write_text(as_markdown(tables), encoding="utf-8")
