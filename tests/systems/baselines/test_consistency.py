@@ -135,6 +135,14 @@ def test_synonyms_are_merged_by_an_lm_where_asked_and_only_as_it_may(groups, win
     assert "1. Gaucher\n2. Angiokeratoma corporis diffusum\n3. Fabry" in shown
 
 
+def test_lists_alone_are_merged_without_a_vote():
+    replies = iter([{"reasoning": "r", "tests": tests} for tests in (["a", "b"], ["c", "b"], ["b"])])
+    lm = scripted_lm(lambda request: next(replies))
+    answer = SelfConsistency(dspy.Signature("case -> tests: list[str]"), paths=3, lm=lm)(case="pain")
+    assert answer.tests == ["b", "a", "c"]
+    assert [attempt.group for attempt in result_of(answer).attempts] == [None, None, None]
+
+
 def test_wrong_settings_are_refused_before_any_call():
     with pytest.raises(DeclarationError, match="paths=0"):
         SelfConsistency(Diagnose, paths=0)

@@ -4,10 +4,13 @@ import dspy
 import pytest
 
 from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.outcomes import Scored
 from dspy_mama.lm.predict import reading_of
+from dspy_mama.lm.schema import field_specs
 from dspy_mama.systems.audit import RiskAuditor
 from dspy_mama.systems.audit.signatures import AssessInitialRisk
 from dspy_mama.systems.baselines import ChainOfThought, Direct, SelfConsistency, SelfRefine, result_of
+from dspy_mama.systems.refine.signatures import JudgeSafety, PassGate, PlanRevision, RefineReply, WriteReply
 from scripted import fields_of, scripted_lm, system_of
 
 
@@ -55,6 +58,17 @@ def test_any_signature_will_do_also_a_string_and_the_audits(make):
     answer = make(AssessInitialRisk, lm=lm)(question="q", answer="a")
     assert (answer.medical_risk, answer.legal_risk) == (True, True)
     assert "You audit what a medical chatbot answered" in system_of(lm.requests[-1])
+
+
+@pytest.mark.parametrize("make", [Direct, ChainOfThought, SelfConsistency, SelfRefine])
+@pytest.mark.parametrize("signature", [JudgeSafety, PassGate, PlanRevision, RefineReply, WriteReply])
+def test_the_loops_signatures_will_do_as_well(make, signature):
+    kinds = {"bool": True, "text": "t", "texts": ["t"], "probability": {"noul": 0.5}}
+    values = {spec.name: spec.options[0] if spec.options else kinds[spec.kind] for spec in field_specs(signature)}
+    values |= {"reasoning": "r", "critique": "c", "draft_score": 50}
+    lm = scripted_lm(lambda request: {name: values[name] for name in fields_of(request)})
+    answer = make(signature, lm=lm)(**dict.fromkeys(signature.input_fields, "x"))
+    assert all(isinstance(outcome, Scored) for outcome in reading_of(answer).outcomes.values())
 
 
 def _value(name):

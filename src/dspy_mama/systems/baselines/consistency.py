@@ -33,7 +33,8 @@ class SelfConsistency(AsyncModule):
     Fields that are voted on: those named, else every closed one (bool, Literal), else the first text. Equal votes:
     closed fields by value, texts by `normalise` and then, with `merge_synonyms`, by an LM. Ties go to the answer that
     was given first. Lists of texts are merged by votes; all other fields come from the first path that voted with the
-    majority on most fields. A path that could not be read has no vote.
+    majority on most fields. A path that could not be read has no vote. Of a signature whose outputs are lists of texts
+    alone, no field is voted on and the lists are merged.
 
     The paths are independent samples, side by side. (The paper's code draws them in one shared chat, where each
     sees those before it.)
@@ -113,7 +114,7 @@ class SelfConsistency(AsyncModule):
         leader = _leader(ballots, winners, len(readings))
         reading = self._combine(readings, ballots, winners, leader, specs)
         usage = {"solver": total(r.usage for r in readings)} | ({"merger": merged} if self.merger else {})
-        first = ballots[self.vote[0]]
+        first = next(iter(ballots.values()), [None] * len(readings))
         attempts = tuple(
             Attempt(
                 place + 1,
@@ -186,8 +187,8 @@ def _voted(specs: Sequence[FieldSpec], named: Sequence[str]) -> tuple[str, ...]:
     if wrong := sorted(set(named) - set(votable)):
         raise DeclarationError(f"vote: {', '.join(wrong)} cannot be voted on; outputs that can: {', '.join(votable)}")
     chosen = tuple(named) or tuple(name for name, kind in votable.items() if kind != "text") or tuple(votable)[:1]
-    if not chosen:
-        raise DeclarationError("the signature has no output that can be voted on (bool, Literal or str)")
+    if not chosen and not any(spec.kind == "texts" for spec in specs):  # lists are merged by votes of their entries
+        raise DeclarationError("the signature has no output that can be voted on (bool, Literal, str or list[str])")
     return chosen
 
 
