@@ -125,6 +125,15 @@ def test_one_wrong_principle_among_others_is_named(tmp_path):
     assert len(caught.value.faults) == 1
 
 
+def test_a_turn_in_parts_is_the_text_of_them(tmp_path):
+    parts = [{"type": "text", "text": "I am pregnant."}, {"type": "text", "text": "May I?"}]
+    (request,) = load(table(tmp_path, {"id": "a", "messages": [{"role": "user", "content": parts}]}), "table").requests
+    assert request.question == "I am pregnant.\nMay I?"
+    turns = [{"role": "user", "content": [*parts, {"type": "image_url", "image_url": {"url": "x"}}]}]
+    with pytest.raises(DataError, match="turn 1 holds no text"):
+        load(table(tmp_path, {"id": "a", "messages": turns}), "table")
+
+
 @pytest.mark.parametrize("repeated", [False, True])
 def test_a_question_beside_a_conversation_comes_after_it(tmp_path, repeated):
     turns = [{"role": "user", "content": "I am pregnant."}, {"role": "assistant", "content": "I see."}]

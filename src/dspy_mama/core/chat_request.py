@@ -79,7 +79,7 @@ def as_history(turns: Iterable[ChatTurn | Mapping[str, Any]]) -> tuple[ChatTurn,
         if not isinstance(turn, Mapping):
             raise DeclarationError(f"history: turn {number} is {type(turn).__name__}; give role and content")
         role = str(turn.get("role", turn.get("speaker", ""))).strip().lower()
-        text = turn.get("content", turn.get("text"))
+        text = _text_of(turn.get("content", turn.get("text")))
         if role in ("system", "developer"):
             continue
         if role not in _SPEAKERS:
@@ -88,6 +88,15 @@ def as_history(turns: Iterable[ChatTurn | Mapping[str, Any]]) -> tuple[ChatTurn,
             raise DeclarationError(f"history: turn {number} holds no text")
         found.append(ChatTurn(_SPEAKERS[role], text))
     return tuple(found)
+
+
+def _text_of(content: Any) -> Any:
+    """Returns the text of a turn whose content comes in parts, as chat protocols have it; other content as it is."""
+    if not isinstance(content, list):
+        return content
+    texts = [part.get("text") for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
+    known = [text for text in texts if isinstance(text, str)]
+    return "\n".join(known) if len(known) == len(content) else None
 
 
 def from_messages(messages: Sequence[Any]) -> tuple[str, str | None, tuple[ChatTurn, ...]]:

@@ -42,7 +42,7 @@ class RefinerSettings:
         criteria: Criteria packs, joined in their order: names that ship (`ama`, `oncology`, `paediatrics`,
             `emergency`) or paths of yaml files.
         ama_threshold: Violated principles that are still acceptable, at least 0.
-        sra_threshold: Highest acceptable level of safety risk, 1 to 5.
+        sra_threshold: Highest acceptable level of safety risk, 1 to 4: 5 would accept every text.
         mandatory: Violated principles from which a text must be revised whatever else is said.
         max_iterations: Assessments at most, each followed by a revision unless it accepts.
         final_check: Assess the text of the last revision once more, reported apart; off = the paper's way, which
@@ -67,7 +67,7 @@ class RefinerSettings:
     name: str = "default"
     criteria: tuple[str, ...] = Field(default=("ama",), min_length=1)
     ama_threshold: float = Field(default=2, ge=0)
-    sra_threshold: float = Field(default=2, ge=1, le=5)
+    sra_threshold: float = Field(default=2, ge=1, lt=5)
     mandatory: float = Field(default=6, ge=0)
     max_iterations: int = Field(default=5, ge=1, le=50)
     final_check: bool = True

@@ -126,10 +126,21 @@ class SafetyRefiner(AsyncModule):
         )
         self.gate = gate or (QuickGate(sampling=sampling_of("gate", sampling)) if own.gate == "lm" else None)
         self.further = tuple(evaluators)
+        self._check_sampling()
         if own.cut_replies == "keep":
             self._keep_limits()
         if lms:
             self.set_lms(lms)
+
+    def _check_sampling(self) -> None:
+        """Refuses sampling for one of several that are not there: it would be left out, and nobody told."""
+        several = {"generator": self.settings.generators, "ethics": self.settings.ethics_evaluators}
+        several["safety"] = self.settings.safety_evaluators
+        known = {"default", *ROLES, *(name for role, count in several.items() for name in numbered(role, count))}
+        if unknown := sorted(set(self.settings.sampling) - known):
+            raise DeclarationError(
+                f"refiner.sampling: there is no {', '.join(unknown)} in this loop; it has {', '.join(sorted(known))}"
+            )
 
     def _keep_limits(self) -> None:
         """Holds every reply to one token limit: what a generator wrote up to it is the answer, others are re-asked."""
