@@ -151,6 +151,17 @@ def test_what_a_method_costs_is_without_its_grading_and_unknown_is_not_0():
     assert every["per_case"]["cost"] is None
 
 
+def test_the_panels_differences_come_first_and_those_between_single_models_last():
+    found = summarise_diagnoses([record("a", method) for method in ("mac", "direct", "cot")])
+    tables = {table.title: table for table in diagnosis_tables(found)}
+    assert len(tables["Paired differences"].rows) == 2 * 3
+    assert all("MAC panel" in row[2] for row in tables["Paired differences"].rows)
+    assert list(tables)[-1] == "Paired differences between single models"
+    assert len(tables["Paired differences between single models"].rows) == 3
+    alone = diagnosis_tables(summarise_diagnoses([record("a", method) for method in ("direct", "cot")]))
+    assert [len(table.rows) for table in alone if table.title.startswith("Paired")] == [3]
+
+
 def test_usage_is_shown_per_case_for_every_role():
     rows = [record(n, usage={"doctor": USAGE, "speaker": {**USAGE, "cost": None}}) for n in "ab"]
     table = next(t for t in diagnosis_tables(summarise_diagnoses(rows)) if t.title == "Calls, tokens and cost")

@@ -150,7 +150,7 @@ def _rate(given: argparse.Namespace, files: list[str], overrides: list[str]) -> 
     found, written = rate_run(Path(files[0]), Path(given.ratings))
     if not given.json:
         from dspy_mama.cli.console import make_console
-        from dspy_mama.reporting.diagnosis_tables import people_table
+        from dspy_mama.reporting.diagnosis_grader_tables import people_table
         from dspy_mama.reporting.printing import show_tables
 
         show_tables([people_table(found)], make_console())

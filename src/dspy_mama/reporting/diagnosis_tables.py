@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dspy_mama.core.disease_knowledge import KNOWLEDGE
 from dspy_mama.reporting import diagnosis_published as published
+from dspy_mama.reporting.diagnosis_grader_tables import grader_table
 from dspy_mama.reporting.diagnosis_paper import mean_of_sides, paper_table, sweeps_table
 from dspy_mama.reporting.diagnosis_titles import title_of
 from dspy_mama.reporting.tables import NONE, Table, amount, figure, with_interval
@@ -24,11 +25,13 @@ def diagnosis_tables(summary: Summary) -> list[Table]:
     tables: list[Table | None] = [accuracy_table(summary)] if summary["cases"] else []
     if any(summary["leaks"].values()):
         tables.append(accuracy_table(summary, "without_leaks"))
-    tables += [knowledge_table(summary), differences_table(summary)]
+    of_panel, between_models = differences_tables(summary)
+    tables += [knowledge_table(summary), of_panel]
     tables += [usage_table(summary), groups_table(summary), agreement_table(summary), grader_table(summary)]
     tables.append(discussion_table(summary))
     if summary["cases"]:
         tables += [paper_table(summary), sweeps_table()]
+    tables.append(between_models)
     return [table for table in tables if table is not None and table.rows]
 
 
@@ -92,19 +95,30 @@ def _intervals(summary: Summary, over: str = "cases") -> str:
     return f"95% {kind} bootstrap over {over}, {how}; Wilson's where all or none are right."
 
 
-def differences_table(summary: Summary) -> Table:
-    """Returns paired differences between methods."""
+def differences_tables(summary: Summary) -> tuple[Table, Table]:
+    """Returns the paired differences of the panel to each single model, and those between single models.
+
+    Without a panel all of them stand in the first table.
+    """
+    led = [row for row in summary["differences"] if "mac" in (row["first"], row["second"])]
+    rest = [row for row in summary["differences"] if row not in led]
+    if not led:
+        led, rest = rest, led
+    return _differences("Paired differences", led), _differences("Paired differences between single models", rest)
+
+
+def _differences(title: str, found: Sequence[Mapping[str, Any]]) -> Table:
     rows = tuple(
         (
             title_of(row["stage"]), title_of(row["unit"]), f"{title_of(row['first'])} - {title_of(row['second'])}",
             str(row["n"]), with_interval(row["value"], row["ci95"], signed=True),
             f"{row['only_first']}:{row['only_second']}", figure(row["p"]), figure(row["p_holm"]),
         )
-        for row in summary["differences"] if row["n"]
+        for row in found if row["n"]
     )  # fmt: skip
     header = ("Stage", "Judged", "Methods", "n", "Difference (95% CI)", "Only first:second", "p", "p (Holm)")
     notes = ("p: McNemar's exact test, on the first repeat; Holm over all pairs of a stage.",)
-    return Table("Paired differences", header, rows, notes)
+    return Table(title, header, rows, notes)
 
 
 def usage_table(summary: Summary) -> Table:
@@ -185,60 +199,6 @@ def agreement_table(summary: Summary) -> Table | None:
     header = ("Stage", "Method", "Judged", "Cases", "Kappa of levels", "Flip rate", "Kappa of right or wrong")
     title = f"Agreement of {summary['repeats']} repeats (Fleiss' kappa)"
     return Table(title, header, rows, (f"Paper: {published.KAPPA}",))
-
-
-def grader_table(summary: Summary) -> Table:
-    """Returns how far the grader agrees with itself and with the matcher."""
-    rows = []
-    for unit, found in summary["grader"]["units"].items():
-        orders, matcher = found["orders"], found["matcher"]
-        if not found["n"]:
-            continue
-        swap = [NONE] * 3
-        if orders:
-            swap = [f"{orders['agreement']:.1%} of {orders['n']}", f"{orders['shift']:+.2f}", figure(orders["kappa"])]
-        names = [NONE, NONE]
-        if matcher:
-            names = [
-                f"{matcher['agreement']:.1%} of {matcher['n']}",
-                f"{matcher['only_grader']}:{matcher['only_matcher']}",
-            ]
-        rows.append((title_of(unit), str(found["n"]), *swap, *names))
-    header = (
-        "Judged",
-        "Graded",
-        "Same in both orders",
-        "Shift",
-        "Kappa",
-        "As the matcher",
-        "Right only by grader:matcher",
-    )
-    notes = [
-        "Shift: mean level with the answer read first, less that with the truth first. The matcher compares spellings "
-        "and a dictionary, and knows no other synonyms.",
-        f"Possible diagnoses graded below the most likely one among them: {summary['grader']['contradictions']}.",
-    ]
-    if summary["grader"]["self_graded"]:
-        notes.append(
-            f"{summary['grader']['self_graded']} of {summary['grader']['of']} records were graded by the model that "
-            "diagnosed: models favour their own words; name another LM as lm.roles.grader."
-        )
-    return Table("The grader", header, tuple(rows), tuple(notes))
-
-
-def people_table(people: Mapping[str, Any]) -> Table:
-    """Returns the grader beside people's ratings, from what `people_beside_grader` says."""
-    rows = tuple(
-        (
-            title_of(unit), str(found["n"]), f"{found['equal']:.1%}", f"{found['right']:.1%}",
-            figure(found["kappa"]), figure(found["alpha"]),
-        )
-        for unit, found in people["units"].items()
-    )  # fmt: skip
-    header = ("Judged", "n", "Same level", "Same right or wrong", "Kappa", "Alpha among raters")
-    raters = f"Raters: {', '.join(people['raters'])}."
-    unknown = f" {people['unknown']} rating(s) are of records that this run does not hold." if people["unknown"] else ""
-    return Table("The grader beside people", header, rows, (raters + unknown,))
 
 
 def discussion_table(summary: Summary) -> Table:
