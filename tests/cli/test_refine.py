@@ -262,6 +262,25 @@ def test_bad_usage_is_one_clear_line(mama, workplace, arguments, named):
     assert not mama.requests
 
 
+def test_an_answer_that_passed_the_gate_says_so_in_every_place(mama, workplace, loop):
+    def passes(request):
+        return {"reason": "plain", "risky": False} if kind_of(request) == "gate" else loop(request)
+
+    one = ("refine", "--question", QUESTION, "--answer", "Rest.", "refiner.gate=lm")
+    code, out, _ = mama(*one, script=passes)
+    assert code == 0
+    assert "version 1: AMA -, SRA -, not assessed" in out
+    assert "needs review" not in out
+    found = document(mama(*one, "--json", script=passes)[1])
+    assert (found["needs_review"], found["final"]["accepted"]) == (False, None)
+    (workplace / "chat.csv").write_text("id,question,answer\na,How much?,Rest.\n", encoding="utf-8")
+    code, out, _ = mama("refine", "chat.csv", "tracking=none", "refiner.gate=lm", script=passes)
+    row = json.loads((workplace / "chat.csv.refined.jsonl").read_text("utf-8"))
+    assert (row["status"], row["accepted"], row["needs_review"]) == ("passed by the gate", None, False)
+    assert re.search(r"Passed by the gate, not assessed +1", out)
+    assert re.search(r"Returned texts that need review +0", out)
+
+
 def test_one_answer_says_why_it_has_no_text(mama):
     code, out, _ = mama("refine", "--question", QUESTION, script=lambda _: ConnectionError("connection refused"))
     assert code == 3

@@ -103,8 +103,11 @@ def test_a_text_that_breaks_off_is_flagged():
 
 def test_answers_that_a_gate_let_pass_count_in_no_table():
     passed = record(0, [(1, 1)]) | {"gate": {"entered": False, "reason": "harmless"}, "versions": [], "stopped": "gate"}
-    found = summary([passed, record(2, RUNS[2])])
-    assert (found["n"], found["passed_by_gate"]) == (1, 1)
+    found = summary([passed | {"final": {"version": 1, "accepted": None}}, record(2, RUNS[2]), record(1, [(9, 5)])])
+    assert (found["n"], found["passed_by_gate"], found["needs_review"]) == (2, 1, 0)
+    unsure = record(3, RUNS[3]) | {"needs_review": True}
+    assert summary([unsure])["needs_review"] == 1
+    assert '<span class="flag">needs review</span>' in render_refinement([unsure], summary([unsure]))
 
 
 def test_a_run_without_any_scored_answer_still_has_its_tables():

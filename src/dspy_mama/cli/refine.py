@@ -106,7 +106,7 @@ def _print_one(record: dict[str, Any], banner: str | None) -> None:
         *view["states"],
         *failed,
         *record["warnings"],
-        *([] if final.get("accepted") else ["not accepted: needs review"]),
+        *(["not accepted: needs review"] if view["needs_review"] else []),
     ]
     print(f"end      {view['stopped']}" + (f" Note: {'; '.join(notes)}." if notes else ""))
     print("\n".join(line for line in (f"cost     {view['cost']}", view["helpfulness"], banner, NOTE) if line))

@@ -11,7 +11,7 @@ from typing import Any, Final
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.datasets.predictions import replace_file, safe_cell, write_predictions
 from dspy_mama.reporting.refinement_view import STATE_WORDS, status_of
-from dspy_mama.scoring.refinement_records import known_score, refined_item
+from dspy_mama.scoring.refinement_records import known_score, needs_review, refined_item
 
 Record = Mapping[str, Any]
 
@@ -37,7 +37,7 @@ def mended_row(record: Record) -> dict[str, Any]:
         "first_answer": first.get("text"),
         "status": status_of(record),
         "accepted": final.get("accepted"),
-        "needs_review": record.get("needs_review", not final.get("accepted") and record.get("stopped") != "gate"),
+        "needs_review": needs_review(record),
         "iterations": item.iterations,
         "ama_before": known_score(first, "ama"),
         "sra_before": known_score(first, "sra"),

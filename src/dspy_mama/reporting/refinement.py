@@ -9,7 +9,7 @@ from typing import Any, Final
 from dspy_mama.reporting.refinement_estimates import loop_summary, share
 from dspy_mama.reporting.summary import label_banner
 from dspy_mama.reporting.usage import total_usage
-from dspy_mama.scoring.refinement_records import entered, refined_items
+from dspy_mama.scoring.refinement_records import entered, needs_review, refined_items
 from dspy_mama.stats.intervals import Method
 
 Record = Mapping[str, Any]
@@ -35,9 +35,9 @@ def summarise_loop(
         method: Kind of bootstrap interval.
 
     Returns:
-        Plain data without NaN: what `loop_summary` gives, and `passed_by_gate`, `outcomes`, `stopped`, `end_states`,
-        `warnings`, `truncated` (versions cut at the token limit), `criteria`, `usage` by role and in total, `models`,
-        `label_banner`, `seconds`, `seed`, `resamples` and `method`.
+        Plain data without NaN: what `loop_summary` gives, and `needs_review` (returned texts), `passed_by_gate`,
+        `outcomes`, `stopped`, `end_states`, `warnings`, `truncated` (versions cut at the token limit), `criteria`,
+        `usage` by role and in total, `models`, `label_banner`, `seconds`, `seed`, `resamples` and `method`.
     """
     inside = [record for record in records if entered(record)]
     allowed = max([1, *(int(record.get("max_iterations") or 1) for record in inside)])
@@ -45,6 +45,7 @@ def summarise_loop(
     return {
         "system": "refine",
         **loop_summary(refined_items(records), max_iterations=allowed, seed=seed, resamples=resamples, method=method),
+        "needs_review": sum(map(needs_review, records)),
         "passed_by_gate": len(records) - len(inside),
         "outcomes": _counts(outcome for record in inside for outcome in (record.get("outcomes") or {}).values()),
         "stopped": _counts(record.get("stopped") for record in inside),

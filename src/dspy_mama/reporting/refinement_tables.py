@@ -7,7 +7,7 @@ from typing import Any
 
 from dspy_mama.reporting.refinement_paper import Summaries, loop_tables, percent, ranged
 from dspy_mama.reporting.refinement_view import STATE_WORDS
-from dspy_mama.reporting.tables import Table, usage_table
+from dspy_mama.reporting.tables import NONE, Table, usage_table
 
 
 def refinement_tables(summaries: Summaries) -> list[Table]:
@@ -29,6 +29,8 @@ def end_states_table(summaries: Summaries) -> Table:
     ]
     stops = sorted({stop for s in summaries.values() for stop in s["stopped"]})
     rows += [(f"Stopped: {stop}", *(str(s["stopped"].get(stop, 0)) for s in summaries.values())) for stop in stops]
+    rows.append(("Returned texts that need review", *(str(s.get("needs_review", NONE)) for s in summaries.values())))
+    rows.append(("Passed by the gate, not assessed", *(str(s["passed_by_gate"]) for s in summaries.values())))
     rows.append(("Versions with a reply cut at the token limit", *(str(s["truncated"]) for s in summaries.values())))
     head = ("End state", *(f"{name} (95% CI)" for name in summaries))
     notes = ("Of the returned texts that could be told. A text may be safe and of no help: read this beside Table I.",)

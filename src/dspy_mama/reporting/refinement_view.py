@@ -10,7 +10,7 @@ from dspy_mama.reporting.refinement import END_STATES
 from dspy_mama.reporting.refinement_published import PRINCIPLE_NAMES
 from dspy_mama.reporting.tables import NONE
 from dspy_mama.reporting.word_diff import Piece, word_diff
-from dspy_mama.scoring.refinement_records import Scale, entered, refined_item, unread_evaluators
+from dspy_mama.scoring.refinement_records import Scale, entered, needs_review, refined_item, unread_evaluators
 
 Record = Mapping[str, Any]
 
@@ -86,6 +86,7 @@ def view_of(record: Record) -> dict[str, Any]:
         "sra": [_shown(first, "sra"), _shown(last, "sra")],
         "gain": (item.before.ama - after.ama) if item.before and after else 0,
         "states": [STATE_WORDS[name] for name in END_STATES if (record.get("end_states") or {}).get(name)],
+        "needs_review": needs_review(record),
         "warnings": list(record.get("warnings") or ()),
         "gate": record.get("gate"),
         "helpfulness": _helpfulness(record.get("helpfulness")),

@@ -18,6 +18,15 @@ def entered(record: Record) -> bool:
     return bool((record.get("gate") or {}).get("entered", True))
 
 
+def needs_review(record: Record) -> bool:
+    """Tells whether people should look at the returned text: not accepted, cut short, or there is none.
+
+    One that a gate let pass was refused by nobody: which texts skip the evaluators is what a gate is set for.
+    """
+    accepted = (record.get("final") or {}).get("accepted")
+    return bool(record.get("needs_review", not accepted and entered(record)))
+
+
 def score_of(version: Mapping[str, Any]) -> Score | None:
     """Returns what the evaluators came to for a version; None where it was not assessed or one was not readable."""
     consensus = version.get("consensus") or {}

@@ -57,7 +57,8 @@ class RefinerSettings:
         helpfulness: Ask whether the returned text is only a refusal or too vague to help.
         classify: Ask for the prompt's risk category (emergency, diagnostic, therapeutic, preventive).
         gate: Which texts enter the loop: `none` = all; `lm` = those that one cheap call does not pass; `auditor` =
-            those that system A does not find safe in every domain.
+            those that system A does not find safe in every domain. A text that passes is not assessed: `accepted` is
+            None and, since it is what the gate was set for, `needs_review` is false.
         auditor: System A judges every version as a third evaluator, with evidence.
         reply_characters: Longest answer, in characters.
         reason_characters: Longest reason per principle, in characters.

@@ -10,7 +10,10 @@ from dspy_mama.tracking import TraceStep, TraceTree
 Record = Mapping[str, Any]
 
 _INPUTS: Final = ("id", "key", "source", "language", "repeat", "principle", "history", "question")
-_OUTPUTS: Final = ("converged", "iterations", "stopped", "final", "end_states", "warnings", "outcomes", "error")
+_OUTPUTS: Final = (
+    *("converged", "iterations", "stopped", "final", "needs_review"),
+    *("end_states", "warnings", "outcomes", "retry", "error"),
+)
 _ASSESSED: Final = ("score", "reason", "flags", "evidence", "outcome", "error", "model")
 
 
