@@ -21,7 +21,9 @@ def test_every_disease_of_some_cases_is_asked_once_under_its_first_spelling():
 
 
 def test_a_table_of_diseases_names_its_empty_rows(tmp_path, make):
-    path = make.csv(tmp_path / "d.csv", [["Disease", "Type"], ["Fabry  disease", "renal"], [" ", "bone"], ["Gaucher", ""]])
+    path = make.csv(
+        tmp_path / "d.csv", [["Disease", "Type"], ["Fabry  disease", "renal"], [" ", "bone"], ["Gaucher", ""]]
+    )
     found, facts = load(path)
     assert [(disease.diagnosis, disease.group) for disease in found] == [("Fabry disease", "renal"), ("Gaucher", None)]
     assert facts["notices"] == ["row 3: names no disease"]
