@@ -3,6 +3,8 @@
 import csv
 import json
 import random
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +52,18 @@ def document(capsys, *arguments):
     captured = capsys.readouterr()
     assert code == 0, captured.err
     return json.loads(captured.out)
+
+
+def test_a_compiled_run_an_uncompiled_one_and_a_classifier_are_told_apart(runs, tmp_path, capsys):
+    base, other = (Path(run) for run in runs)
+    spec = json.loads((base / "spec.json").read_text())
+    (other / "spec.json").write_text(json.dumps({**spec, "name": "compile", "optimizer": {"name": "gepa"}}))
+    third = base.with_name("run-classifier")
+    shutil.copytree(base, third)
+    (third / "spec.json").write_text(json.dumps({"name": "baseline", "baseline": {"name": "embedding"}}))
+    found = document(capsys, base, other, third)
+    assert list(found["systems"]) == ["baseline uncompiled", "baseline compiled by gepa", "baseline embedding"]
+    assert list(document(capsys, base, other)["systems"]) == ["uncompiled", "compiled by gepa"]
 
 
 def test_runs_are_named_by_what_differs_and_the_better_is_found(runs, tmp_path, capsys):

@@ -169,6 +169,7 @@ def _short_names(systems: Sequence[System]) -> list[str]:
     facets = [f for f in _FACETS if len({str((spec.get(f) or {}).get("name")) for spec in specs if f in spec}) > 1]
     phases = {spec.get("phase") for spec in specs if spec}
     kinds = {"baseline" in spec and "system" not in spec for spec in specs if spec}
+    learned = {_how_compiled(spec) for spec in specs if "system" in spec}
     names = []
     for system in systems:
         if "baseline" in system.spec and "system" not in system.spec:
@@ -177,8 +178,10 @@ def _short_names(systems: Sequence[System]) -> list[str]:
         parts = [str((system.spec.get(facet) or {}).get("name")) for facet in facets if facet in system.spec]
         if not parts and len(kinds) > 1 and "system" in system.spec:
             parts.append(str(system.spec["system"].get("name")))
-        if (system.spec.get("system") or {}).get("program"):
-            parts.append("compiled")
+        if how := _how_compiled(system.spec):
+            parts.append(how)
+        elif len(learned) > 1 and "system" in system.spec:
+            parts.append("uncompiled")
         if system.spec and len(phases) > 1:
             parts.append(str(system.spec["phase"]))
         names.append(" ".join(parts) or system.name)
@@ -186,6 +189,12 @@ def _short_names(systems: Sequence[System]) -> list[str]:
         own if names.count(own) == 1 else f"{own} {system.name}".strip() if own != system.name else own
         for own, system in zip(names, systems, strict=True)
     ]
+
+
+def _how_compiled(spec: Mapping[str, Any]) -> str:
+    if spec.get("name") == "compile":
+        return f"compiled by {(spec.get('optimizer') or {}).get('name')}"
+    return "compiled" if (spec.get("system") or {}).get("program") else ""
 
 
 def costs_of(systems: Sequence[System]) -> tuple[dict[str, float | None], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dspy_mama.core.cases import QAPair
 from dspy_mama.datasets import load_pairs
@@ -14,7 +15,7 @@ from dspy_mama.optimize.estimate_dry import measure_program
 from dspy_mama.optimize.estimate_plans import Writer
 from dspy_mama.optimize.nested import fold_splits, inner_shares
 from dspy_mama.optimize.optimisers import check_optimizer
-from dspy_mama.optimize.splitting import check_splits, split_pairs
+from dspy_mama.optimize.splitting import check_splits, split_pairs, with_gold
 from dspy_mama.settings import BudgetSettings, Settings, to_mapping
 from dspy_mama.wiring.build import build_auditor_program
 from dspy_mama.wiring.compile import check_compile
@@ -33,7 +34,7 @@ def estimate_compile(settings: Settings) -> Estimate:
     own = settings.optimizer
     program = build_auditor_program(settings)
     check_optimizer(own, program)
-    pairs = [pair for pair in load_pairs(settings.data).pairs if any(v is not None for v in pair.gold.values())]
+    pairs = with_gold(load_pairs(settings.data).pairs)
     sizes = _sizes(settings, pairs)
     inputs = [{"question": pair.question, "answer": pair.answer} for pair in pairs[:_TRIED]]
     costs = measure_program(program, inputs)
@@ -45,8 +46,8 @@ def estimate_compile(settings: Settings) -> Estimate:
         bind_lms(copied, {"default": build_lm(own.teacher)})
         teacher = measure_program(copied, inputs)
     steps: list[PlanStep] = []
-    for size in sizes:
-        steps += optimizer_steps(
+    for number, size in enumerate(sizes, 1):
+        planned = optimizer_steps(
             own,
             train=size["train"],
             validation=size["validation"],
@@ -56,6 +57,8 @@ def estimate_compile(settings: Settings) -> Estimate:
             teacher=teacher,
             decisions=decisions_of(program),
         )
+        title = "" if len(sizes) == 1 else "all pairs: " if number == len(sizes) else f"fold {number}: "
+        steps += [replace(step, name=f"{title}{step.name}") for step in planned]
     limits = to_mapping(own.budget) if own.budget != BudgetSettings() else {}
     return estimate_plan(steps, costs, limits)
 
@@ -64,8 +67,11 @@ def _sizes(settings: Settings, pairs: Sequence[QAPair]) -> list[dict[str, int]]:
     own = settings.optimizer
     if not own.split.folds:
         splits = split_pairs(pairs, own)
-        check_splits(splits)
+        check_splits(splits, own.target)
         return [{name: len(part) for name, part in splits.items()}]
-    folds = [{name: len(part) for name, part in splits.items()} for splits in fold_splits(pairs, own)]
+    plans = fold_splits(pairs, own)
+    for splits in plans:
+        check_splits(splits, own.target)
+    folds = [{name: len(part) for name, part in splits.items()} for splits in plans]
     train = round(len(pairs) * inner_shares(own)["train"])
     return [*folds, {"train": train, "validation": len(pairs) - train, "test": 0}]
