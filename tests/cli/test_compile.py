@@ -101,6 +101,15 @@ def test_the_dry_run_asks_no_lm(mama, table):
     )
     assert code == 0, err
     assert json.loads(out)["total"]["calls"]["expected"] > 0
+    steps = {row["step"] for row in json.loads(out)["rows"]}
+    code, out, err = mama(
+        "compile", "optimizer=gepa", "optimizer.split.folds=2", f"data.path={table}", *columns(), *OPTIONS, "--dry-run",
+        "--json",
+    )  # fmt: skip
+    assert code == 0, err
+    folds = {f"{part}: {step}" for part in ("fold 1", "fold 2", "all pairs") for step in steps}
+    found = {row["step"] for row in json.loads(out)["rows"]}
+    assert found == {step for step in folds if step != "all pairs: measure before and after on test"}
     assert mama.requests == []
 
 
@@ -115,6 +124,32 @@ def test_demonstrations_are_refused_before_the_first_token_where_texts_may_not_b
     assert code == 2
     assert "store_text" in err
     assert mama.requests == []
+
+
+def test_a_name_in_the_registry_is_refused_where_there_is_none(mama, table):
+    words = ("compile", "optimizer=gepa", f"data.path={table}", "tracking=none", "optimizer.register=audit")
+    code, _, err = mama(*words)
+    assert code == 2
+    assert "tracking=mlflow" in err
+    assert mama.requests == []
+
+
+def test_records_of_a_start_that_was_cut_short_are_not_mixed_with_those_of_the_next(mama, table, workplace):
+    words = ("compile", "optimizer=labelled", f"data.path={table}", *columns(), *OPTIONS, "tracking=none", "--json")
+    code, out, err = mama(*words, script=learns_from_demos)
+    assert code == 0, err
+    folder = workplace / json.loads(out)["folder"]
+    whole = (folder / "records.jsonl").read_text(encoding="utf-8")
+    stale = json.loads(whole.splitlines()[0])
+    stale |= {"id": "other", "key": "other", "reason": "of a program that is not kept"}
+    (folder / "records.jsonl").write_text(f"{json.dumps(stale)}\n", encoding="utf-8")
+    (folder / "summary.json").unlink()  # as a kill before the last file leaves it
+    code, out, err = mama(*words)
+    assert code == 0, err
+    assert workplace / json.loads(out)["folder"] == folder
+    assert [json.loads(line)["id"] for line in (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()] == [
+        json.loads(line)["id"] for line in whole.splitlines()
+    ]
 
 
 def test_a_second_look_at_the_test_pairs_is_told(mama, table):

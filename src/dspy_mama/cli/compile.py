@@ -103,7 +103,7 @@ def _print(outcome: Any) -> None:
         f"{spent['from_journal']} replies were known already"
     )
     if document["stopped"]:
-        print(f"stopped     {document['stopped']}; the best program so far was taken")
+        print(f"stopped     {document['stopped']}{'; the best program so far was taken' if document['kept'] else ''}")
     print(f"program     {outcome.folder / 'program.json'}")
     print(f"changes     mama compile show {outcome.folder}")
     print(f"reports     {outcome.folder / 'comparison.html'}, {outcome.folder / 'report.html'}")

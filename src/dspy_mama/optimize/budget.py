@@ -38,6 +38,10 @@ class Spent:
     unknown_cost: int = 0
     from_journal: int = 0
 
+    def __add__(self, other: Spent) -> Spent:
+        """Returns both together."""
+        return Spent(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
+
     def to_dict(self) -> dict[str, Any]:
         """Returns the figures as plain data; money is null where a price is unknown, which is not 0."""
         return {
@@ -134,8 +138,11 @@ class Budget:
                 continue
             kept = self._reserved.get(unit, 0) if self._held else 0
             if getattr(now, unit) >= limit - kept:
+                amount = f"{limit:g} {'US dollars' if unit == 'cost' else unit}"
+                if kept >= limit:
+                    return f"the budget of {amount} leaves nothing for a search: measuring takes {kept:g}"
                 back = f" ({kept:g} of them kept back for measuring)" if kept else ""
-                return f"the budget of {limit:g} {'US dollars' if unit == 'cost' else unit} is spent{back}"
+                return f"the budget of {amount} is spent{back}"
         return None
 
     def admit(self) -> None:

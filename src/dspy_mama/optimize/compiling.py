@@ -19,7 +19,7 @@ from dspy_mama.optimize.metering import Meter, heartbeat, meter_program, metered
 from dspy_mama.optimize.optimisers import check_optimizer
 from dspy_mama.optimize.result import Candidate, CompileResult, Measured, measure
 from dspy_mama.optimize.searching import Plan, Say, measure_finalists, measured_on, search_candidates, value_of
-from dspy_mama.optimize.splitting import check_splits, split_pairs
+from dspy_mama.optimize.splitting import check_splits, doubts_about, split_pairs, with_gold
 from dspy_mama.settings import BudgetSettings, OptimizerSettings, from_mapping
 
 logger = logging.getLogger(__name__)
@@ -78,9 +78,12 @@ def compile_program(
     """
     settings = _settings(optimizer, budget, options)
     check_optimizer(settings, program)
-    gold = [pair for pair in pairs if any(label is not None for label in pair.gold.values())]
-    divided = split_pairs(gold, settings) if splits is None else {name: list(splits.get(name, ())) for name in SPLITS}
-    check_splits(divided)
+    divided = (
+        split_pairs(with_gold(pairs), settings)
+        if splits is None
+        else {name: list(splits.get(name, ())) for name in SPLITS}
+    )
+    check_splits(divided, settings.target)
     place = None if folder is None else Path(folder)
     kept_at = Path(journal) if journal is not None else None if place is None else place / "calls.jsonl"
     looks = Path(ledger) if ledger is not None else None if place is None else place.parent / "test_looks.jsonl"
@@ -133,10 +136,18 @@ def _teacher(given: Any, work: Any, meter: Meter) -> Any:
 
 def _compile(plan: Plan, original: Any) -> CompileResult:
     settings, budget = plan.settings, plan.meter.budget
+    doubts = doubts_about(plan.splits)
+    for doubt in doubts:
+        plan.say(f"ATTENTION: {doubt}")
     plan.say(f"measuring the uncompiled program on {len(plan.splits['validation'])} validation pairs")
     began = budget.spent
     before = measured_on(plan, plan.program, "validation")
     base = Candidate("uncompiled", plan.program, before)
+    if budget.refused:
+        doubts = (
+            *doubts,
+            "the budget did not reach to measure the uncompiled program: what was not asked counts as wrong",
+        )
     test, one = 2 * len(plan.splits.get("test", ())), _cost_of_a_run(plan, began)
     budget.reserve(**_times(one, len(plan.splits["validation"]) + test))
     found = search_candidates(plan)
@@ -161,6 +172,7 @@ def _compile(plan: Plan, original: Any) -> CompileResult:
         splits=plan.splits,
         spent=budget.spent,
         stopped=budget.stopped,
+        doubts=doubts,
     )
 
 

@@ -13,10 +13,12 @@ from typing import Any
 from dspy_mama.core.cases import QAPair
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.datasets.stratified import stratified_folds, stratified_split
-from dspy_mama.optimize.budget import UNITS
+from dspy_mama.optimize.budget import UNITS, Spent
 from dspy_mama.optimize.compiling import compile_program
+from dspy_mama.optimize.ledger import note_look
 from dspy_mama.optimize.result import CompileResult, Measured, measure, measured_row
 from dspy_mama.optimize.selection import evaluation_of
+from dspy_mama.optimize.splitting import check_splits, with_gold
 from dspy_mama.settings import BudgetSettings, OptimizerSettings
 
 
@@ -29,16 +31,32 @@ class NestedResult:
         measured: Uncompiled and kept programs over the test pairs of all folds, pooled; None where a fold's budget
             did not reach to its test pairs.
         final: The compilation on all pairs, without a test set: its quality is what the folds measured.
+        earlier_looks: How often these pairs were looked at before, as far as the ledger knows.
     """
 
     folds: tuple[CompileResult, ...]
     measured: Measured | None
     final: CompileResult
+    earlier_looks: int = 0
+
+    @property
+    def spent(self) -> Spent:
+        """What all compilations cost together."""
+        return sum((fold.spent for fold in self.folds), self.final.spent)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the outcome as plain data, without texts."""
         pooled = None if self.measured is None else measured_row(self.measured, self.final.target)
-        return {**self.final.to_dict(), "test": pooled, "folds": [fold.to_dict() for fold in self.folds]}
+        parts = [*self.folds, self.final]
+        return {
+            **self.final.to_dict(),
+            "test": pooled,
+            "test_looked_at_before": self.earlier_looks,
+            "spent": self.spent.to_dict(),
+            "stopped": next((part.stopped for part in parts if part.stopped), None),
+            "doubts": list(dict.fromkeys(doubt for part in parts for doubt in part.doubts)),
+            "folds": [fold.to_dict() for fold in self.folds],
+        }
 
 
 def fold_splits(pairs: Sequence[QAPair], settings: OptimizerSettings) -> list[dict[str, list[QAPair]]]:
@@ -64,6 +82,8 @@ def compile_nested(
     settings: OptimizerSettings,
     *,
     journal: str | Path | None = None,
+    ledger: str | Path | None = None,
+    looks_as: str = "a program",
     say: Callable[[str], None] | None = None,
     **options: Any,
 ) -> NestedResult:
@@ -74,6 +94,8 @@ def compile_nested(
         pairs: Pairs with gold labels; those without any are left out.
         settings: The optimiser, with `split.folds`; the budget is shared out equally.
         journal: File of replies; each compilation has its own beside it.
+        ledger: File of looks at test sets; None = nowhere.
+        looks_as: Who looks at the pairs, in the ledger.
         say: Told what is being done.
         **options: `reflection_lm` and `teacher_lm`.
 
@@ -82,11 +104,13 @@ def compile_nested(
     """
     if settings.split.folds < 2:
         raise DeclarationError("nested cross-validation needs optimizer.split.folds of 2 or more")
-    gold = [pair for pair in pairs if any(label is not None for label in pair.gold.values())]
+    gold = with_gold(pairs)
     shared = replace(settings, budget=_share(settings.budget, settings.split.folds + 1))
     results: list[CompileResult] = []
     final_splits = stratified_split(gold, inner_shares(settings), settings.split.salt)
     plans: list[Mapping[str, Sequence[QAPair]]] = [*fold_splits(gold, settings), final_splits]
+    for splits in plans:
+        check_splits(splits, settings.target)  # all of them, before the first fold is paid for
     for number, splits in enumerate(plans):
         title = f"fold {number + 1}" if number < settings.split.folds else "all pairs"
         if say is not None:
@@ -99,7 +123,9 @@ def compile_nested(
         for number in range(len(plans)):
             Path(f"{journal}.{number}").unlink(missing_ok=True)
     *folds, final = results
-    return NestedResult(tuple(folds), _pooled(folds, settings), final)
+    pooled = _pooled(folds, settings)
+    looks = 0 if pooled is None else note_look(None if ledger is None else Path(ledger), gold, looks_as)
+    return NestedResult(tuple(folds), pooled, final, looks)
 
 
 def _share(budget: BudgetSettings, parts: int) -> BudgetSettings:

@@ -73,6 +73,7 @@ class CompileResult:
         stopped: Which budget ended the search, or None.
         folder: Where everything was written, or None.
         earlier_looks: How often these test pairs were looked at before, as far as the ledger knows.
+        doubts: What these pairs cannot show, whatever was measured on them.
     """
 
     program: Any = field(repr=False)
@@ -89,6 +90,7 @@ class CompileResult:
     stopped: str | None = None
     folder: Path | None = None
     earlier_looks: int = 0
+    doubts: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the outcome as plain data, without texts."""
@@ -105,6 +107,7 @@ class CompileResult:
             "validation": measured_row(self.validation, self.target),
             "test": measured_row(self.test, self.target) if self.test else None,
             "test_looked_at_before": self.earlier_looks,
+            "doubts": list(self.doubts),
         }
 
 

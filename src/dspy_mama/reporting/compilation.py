@@ -58,6 +58,7 @@ def _notes(document: Mapping[str, Any]) -> list[str]:
             f"Other compilations looked at these test pairs {document['test_looked_at_before']} time(s) before: the "
             "best of several looks better than it is."
         )
+    notes += [f"Mind that {doubt}." for doubt in document.get("doubts") or ()]
     if document["stopped"]:
         notes.append(f"The search was cut short: {document['stopped']}.")
     notes.append("Verdicts that are missing count as wrong. Paired bootstrap over questions.")

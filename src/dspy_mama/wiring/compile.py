@@ -62,13 +62,17 @@ def check_compile(settings: Settings) -> None:
     """Refuses what cannot be compiled or may not be kept, before the first token.
 
     Raises:
-        DeclarationError: No optimiser is chosen, or its demonstrations may not be kept.
+        DeclarationError: No optimiser is chosen, or what it makes may not be kept or cannot be registered.
     """
     own = settings.optimizer
     if own.name == "none":
         raise DeclarationError(
             "optimizer=none changes nothing: choose one of labelled, bootstrap, mipro, gepa, simba, reanchor, "
             "token_thresholds, staged_bootstrap, staged_gepa, staged_mipro"
+        )
+    if own.register is not None and settings.tracking.kind != "mlflow":
+        raise DeclarationError(
+            f"optimizer.register={own.register} needs MLflow's registry: take tracking=mlflow, or leave it out"
         )
     if own.demonstrates() and not settings.tracking.store_text:
         raise DeclarationError(
@@ -128,17 +132,20 @@ def _compile(
         "journal": folder / JOURNAL if settings.tracking.store_text else None,
         "say": say,
     }
+    options |= {"ledger": Path(settings.tracking.root) / "test_looks.jsonl", "looks_as": folder.name}
+    found: NestedResult | CompileResult
     if own.split.folds:
-        nested: NestedResult = compile_nested(program, pairs, own, **options)
-        return nested.final, nested.to_dict(), nested.measured or nested.final.validation
-    ledger = Path(settings.tracking.root) / "test_looks.jsonl"
-    result = compile_program(program, pairs, own, ledger=ledger, looks_as=folder.name, **options)
-    if result.earlier_looks:
+        found = nested = compile_nested(program, pairs, own, **options)
+        result, measured = nested.final, nested.measured
+    else:
+        found = result = compile_program(program, pairs, own, **options)
+        measured = result.test
+    if found.earlier_looks:
         say(
-            f"ATTENTION: these test pairs were looked at {result.earlier_looks} time(s) before, by other compilations; "
+            f"ATTENTION: these test pairs were looked at {found.earlier_looks} time(s) before, by other compilations; "
             "choosing among them makes the best one look better than it is"
         )
-    return result, result.to_dict(), result.test or result.validation
+    return result, found.to_dict(), measured or result.validation
 
 
 def _plan(
@@ -193,8 +200,9 @@ def _write_records(settings: Settings, store: RunStore, measured: Measured, spec
         rows = [{**record, "seconds": 0.0, "position": place} for place, record in enumerate(records)]
         return rows if settings.tracking.store_text else [kind.without_texts(row) for row in rows]
 
-    before, after, known = plain(measured.before.records), plain(measured.after.records), store.finished_keys()
-    store.append(*(row for row in after if row["key"] not in known))
+    before, after = plain(measured.before.records), plain(measured.after.records)
+    (store.folder / "records.jsonl").write_bytes(b"")  # a start that was cut short here may have kept another program
+    store.append(*after)
     lines = (json.dumps(row, ensure_ascii=False) for row in before)
     (store.folder / UNCOMPILED).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     write_comparison(store.folder, measured, spec, before, after)
