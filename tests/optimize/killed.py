@@ -3,7 +3,6 @@
 Every answered call is a line of FOLDER/calls.txt: that is what was paid for.
 """
 
-import json
 import os
 import signal
 import sys
@@ -39,7 +38,7 @@ def main(name, folder, last):
         **{**QUICK, **options, "threads": 1},
     )
     values = [result.test.before.value("joint_accuracy"), result.test.after.value("joint_accuracy")]
-    print(json.dumps({"kept": result.kept, "values": values, "spent": result.spent.to_dict()}))
+    return {"kept": result.kept, "values": values, "spent": result.spent.to_dict()}
 
 
 if __name__ == "__main__":

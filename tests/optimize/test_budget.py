@@ -1,6 +1,5 @@
 """Budgets stop, and a compilation that was killed repeats no call."""
 
-import json
 import os
 import re
 import signal
@@ -21,6 +20,7 @@ from dspy_mama.optimize.journal import Journal, call_key
 from dspy_mama.optimize.ledger import note_look
 from dspy_mama.optimize.metering import Meter, metered
 from dspy_mama.settings import BudgetSettings, OptimizerSettings, SplitSettings
+from optimize import killed
 from optimize.compile_parts import auditor, from_demos, gold_pairs, proposes, reflect, rule_bound, scripted
 from optimize.helped import HELPED, QUICK
 from scripted import scripted_lm, user_of
@@ -169,12 +169,13 @@ def test_a_line_that_a_kill_left_half_written_is_dropped(tmp_path):
     assert [third.price_of("b"), third.price_of("b")] == [(9, 0.5, 0), None]
 
 
-def run(name, folder, last):
+def killed_at(name, folder, last):
+    """Compiles in a process that kills itself; returns how it ended."""
     folder.mkdir(exist_ok=True)
     tests = str(Path(__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, os.environ.get("PYTHONPATH", "")])}
     command = [sys.executable, str(Path(__file__).with_name("killed.py")), name, str(folder), str(last)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    return subprocess.run(command, capture_output=True, env=environment, timeout=300, check=False).returncode
 
 
 def paid(folder):
@@ -183,14 +184,12 @@ def paid(folder):
 
 @pytest.mark.parametrize("name", ["bootstrap", "gepa"])
 def test_after_a_kill_the_same_command_goes_on_and_repeats_no_call(name, tmp_path):
-    whole = run(name, tmp_path / "whole", 0)
-    assert whole.returncode == 0, whole.stderr
-    assert run(name, tmp_path / "cut", 40).returncode == -signal.SIGKILL
+    (tmp_path / "whole").mkdir()
+    one = killed.main(name, tmp_path / "whole", 0)
+    assert killed_at(name, tmp_path / "cut", 40) == -signal.SIGKILL
     assert paid(tmp_path / "cut") == 40
-    resumed = run(name, tmp_path / "cut", 0)
-    assert resumed.returncode == 0, resumed.stderr
+    two = killed.main(name, tmp_path / "cut", 0)
     assert paid(tmp_path / "cut") == paid(tmp_path / "whole")
-    one, two = (json.loads(done.stdout.splitlines()[-1]) for done in (whole, resumed))
     assert one["values"] == two["values"]
     # The budget is one over all starts: what the killed one spent is spent.
     assert two["spent"]["calls"] == one["spent"]["calls"] == paid(tmp_path / "whole")
