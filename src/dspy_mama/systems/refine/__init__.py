@@ -3,6 +3,7 @@
 from dspy_mama.systems.refine.criteria import Criteria, Principle, load_criteria, shipped_packs
 from dspy_mama.systems.refine.evaluators import EthicsEvaluator, SafetyEvaluator
 from dspy_mama.systems.refine.generator import ReplyGenerator
+from dspy_mama.systems.refine.modules import ROLES
 from dspy_mama.systems.refine.planner import RevisionPlanner
 from dspy_mama.systems.refine.record import (
     failed_request,
@@ -11,7 +12,7 @@ from dspy_mama.systems.refine.record import (
     request_key,
     without_texts,
 )
-from dspy_mama.systems.refine.refiner import ROLES, SafetyRefiner
+from dspy_mama.systems.refine.refiner import SafetyRefiner
 from dspy_mama.systems.refine.retrying import retry_parts, with_spent
 from dspy_mama.systems.refine.schema import Assessment, Consensus, Evaluator, Gate, GateDecision, Refinement, Version
 
