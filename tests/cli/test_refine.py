@@ -241,7 +241,14 @@ def test_evaluators_are_held_against_people(mama, workplace, bench, loop, capsys
         (("refine", "a.csv", "b.csv"), "one file at a time"),
         (("refine", "a.csv", "--question", "q"), "either a FILE, or --question"),
         (("refine", "a.csv", "--out", "x.txt"), "mended answers are written as .jsonl or .csv"),
-        (("refine", "a.csv", "--out", "a.csv"), "this is the input, which mended answers would overwrite"),
+        (("refine", "a.csv", "--out", "a.csv"), "this is the input (data.path), which mended answers would overwrite"),
+        (("refine", "data=table", "data.path=a.csv", "--out", "a.csv"), "this is the input (data.path)"),
+        (("refine", "a.csv", "--out", "linked.csv"), "this is the input (data.path)"),
+        (("refine", "data=medsafetybench", "data.path=set", "--out", "set/own.csv"), "lies in data.path=set"),
+        (
+            ("refine", "a.csv", "refiner.criteria=[ama,own.csv]", "--out", "own.csv"),
+            "this is the input (refiner.criteria)",
+        ),
         (("refine", "a.csv", "--out", "new/../a.csv"), "this is the input"),
         (("refine", "a.csv", "refiner.sra_threshold=5"), "refiner.sra_threshold: Input should be less than 5"),
         (("refine", "a.csv", "+refiner.sampling.generator_2.temperature=0.1"), "there is no generator_2 in this loop"),
@@ -255,7 +262,10 @@ def test_evaluators_are_held_against_people(mama, workplace, bench, loop, capsys
 )
 def test_bad_usage_is_one_clear_line(mama, workplace, arguments, named):
     (workplace / "a.csv").write_text("id,question\na,q\n", encoding="utf-8")
+    (workplace / "linked.csv").symlink_to("a.csv")
+    (workplace / "set").mkdir()
     code, _, err = mama(*arguments)
+    assert (workplace / "a.csv").read_text(encoding="utf-8") == "id,question\na,q\n"
     assert code == 2
     assert named in err
     assert len(err.strip().splitlines()) == 1

@@ -82,9 +82,10 @@ def _cited(record: dict[str, Any]) -> list[dict[str, Any]]:
 def _file(given: argparse.Namespace, file: Path, overrides: list[str]) -> Outcome:
     from dspy_mama.datasets import write_predictions
 
-    # Found now, not when every label was paid for.
-    target = check_target(Path(given.out) if given.out else file.with_name(file.name + ".audit.jsonl"), file, "labels")
     settings = compose(["data=table", f"data.path={literal(str(file))}", *overrides])
+    # Found now, not when every label was paid for.
+    target = Path(given.out) if given.out else file.with_name(file.name + ".audit.jsonl")
+    check_target(target, settings, "labels")
     ensure_shipped_index(settings)
     result = asyncio.run(run_study(settings, verb="audit", drop_faulty=given.skip_faulty))
     if result.run.interrupted:

@@ -51,10 +51,12 @@ def _run(given: argparse.Namespace) -> Outcome:
     return _one(given, overrides)
 
 
-def _compose(overrides: list[str]) -> Settings:
+def _compose(overrides: list[str], target: Path | None = None) -> Settings:
     from dspy_mama.wiring.refine import uses_auditor
 
     settings = compose(overrides)
+    if target is not None:
+        check_target(target, settings, "mended answers")
     if uses_auditor(settings):
         from dspy_mama.wiring.index import ensure_shipped_index
 
@@ -118,10 +120,8 @@ def _many(given: argparse.Namespace, file: Path | None, overrides: list[str]) ->
 
     default = file.with_name(file.name + ".refined.jsonl") if file else None
     target = Path(given.out) if given.out else default
-    if target is not None:
-        check_target(target, file, "mended answers")
     table = ["data=table", f"data.path={literal(str(file))}"] if file else []
-    settings = _compose([*table, *overrides])
+    settings = _compose([*table, *overrides], target)
     if target is not None and not settings.tracking.store_text:
         raise DeclarationError("tracking.store_text=false keeps no texts: mended answers need tracking.store_text=true")
     result = asyncio.run(run_refinement(settings))
