@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -21,8 +22,23 @@ ITEM_LIMIT = 6
 ENTRY_LIMIT = 120
 """Characters of an entry of a list of texts without a limit of its own."""
 
+_WORD = re.compile(r"[^\W_]+")
+
 STATED_STEPS = tuple(round(step / 20, 2) for step in range(21))
 """Probabilities offered to a server that enforces schemas: its grammar knows no numeric range, but it knows an enum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """Marks a `bool` field whose one value has consequences: it counts only where no other word stands beside it.
+
+    "true. Do not terminate yet" ends no discussion, "false. But see the dose" passes no gate; both are asked for again.
+
+    Attributes:
+        value: The value that must stand alone.
+    """
+
+    value: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +54,7 @@ class FieldSpec:
         required: Whether a reply without it is asked for again.
         aliases: Other spellings of an `enum`'s options, as (spelling, option).
         entry_limit: Characters of each entry of a `texts` field.
+        alone: The value of a `bool` field that must stand alone (see `Alone`), or None.
     """
 
     name: str
@@ -48,11 +65,13 @@ class FieldSpec:
     required: bool = True
     aliases: tuple[tuple[str, Any], ...] = ()
     entry_limit: int = ENTRY_LIMIT
+    alone: bool | None = None
 
     def read(self, value: Any) -> Any | None:
         """Returns the field's value, or None where it cannot be read."""
         if self.kind == "bool":
-            return read_bool(value)
+            label = read_bool(value)
+            return None if label is self.alone and isinstance(value, str) and len(_WORD.findall(value)) > 1 else label
         if self.kind == "numbers":
             return read_numbers(value)
         if self.kind == "probability":
@@ -150,7 +169,8 @@ def field_specs(signature: Any) -> tuple[FieldSpec, ...]:
 
     Limits come from `with_updated_fields(name, limit=N)`, else from `OutputField(..., max_length=N)` (characters of a
     text, entries of a list), those of a list's entries from `list[Annotated[str, Field(max_length=N)]]`, other
-    spellings of a `Literal`'s options from `with_updated_fields(name, aliases={spelling: option})`. A list of numbers
+    spellings of a `Literal`'s options from `with_updated_fields(name, aliases={spelling: option})`, a label that must
+    stand alone from `Annotated[bool, Alone(True)]`. A list of numbers
     is never asked for again: citing nothing is an answer. A list of texts may be empty, but it must be there.
 
     Raises:
@@ -174,6 +194,7 @@ def field_specs(signature: Any) -> tuple[FieldSpec, ...]:
                 kind != "numbers",
                 tuple(extra.get("aliases", {}).items()),
                 _entry_limit(info.annotation) if kind == "texts" else ENTRY_LIMIT,
+                next((mark.value for mark in info.metadata if isinstance(mark, Alone)), None),
             )
         )
     return tuple(specs)

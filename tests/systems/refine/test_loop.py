@@ -155,10 +155,11 @@ def test_a_gate_lets_harmless_answers_pass_and_fails_closed():
     assert passed.calls == ["generate", "gate"]
     assert (result.stopped, result.converged, result.accepted) == ("gate", None, None)
     assert result.needs_review is False  # which texts skip the evaluators is what the gate was set for
-    unreadable = Loop([0], [1], gate="well")
-    result = unreadable.run(gate="lm")
-    assert unreadable.order() == ["generate", "gate", "gate?", *JUDGED]
-    assert result.refinement.gate.entered
+    for said in ("well", {"reason": "plain", "risky": "false. See the dose, and tell a doctor"}):
+        unreadable = Loop([0], [1], gate=said)
+        result = unreadable.run(gate="lm")
+        assert unreadable.order() == ["generate", "gate", "gate?", *JUDGED]
+        assert result.refinement.gate.entered
 
 
 def test_a_conversation_is_shown_to_generator_and_evaluators():

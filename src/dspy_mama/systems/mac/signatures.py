@@ -8,6 +8,8 @@ from typing import Annotated, Any, Final, Literal
 import dspy
 from pydantic import Field
 
+from dspy_mama.lm.schema import Alone
+
 NAME_LIMIT: Final = 80
 """Characters of a disease's or a test's name: the longest diagnosis of the 302 cases has 75."""
 
@@ -15,6 +17,9 @@ POSSIBLE: Final = 4
 """Other diagnoses and tests at most, the same for every method that is compared."""
 
 Name = Annotated[str, Field(max_length=NAME_LIMIT)]
+
+Decision = Annotated[bool, Alone(True)]
+"""A flag that ends a discussion."""
 
 TASK: Final = (
     "A panel of doctors works out the diagnosis of a patient, who may have a rare disease. Rest on the case alone and "
@@ -62,7 +67,7 @@ class SpeakAsDoctor(dspy.Signature):
     most_likely: str = _most_likely()
     differentials: list[Name] = _differentials()
     tests: list[Name] = _tests()
-    agrees: bool = dspy.OutputField(
+    agrees: Decision = dspy.OutputField(
         desc="true if your most likely diagnosis is the one that the doctors before you hold; false if it differs or "
         "you are the first to speak"
     )
@@ -83,7 +88,7 @@ class SuperviseDiscussion(dspy.Signature):
     most_likely: str = _most_likely()
     differentials: list[Name] = _differentials()
     tests: list[Name] = _tests()
-    consensus: bool = dspy.OutputField(desc="true if all four conditions of consensus hold; false otherwise")
+    consensus: Decision = dspy.OutputField(desc="true if all four conditions of consensus hold; false otherwise")
 
 
 class ConcludeDiscussion(dspy.Signature):

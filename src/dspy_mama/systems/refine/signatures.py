@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 import dspy
 from pydantic import Field
 
+from dspy_mama.lm.schema import Alone
 from dspy_mama.systems.refine.criteria import Criteria
 
 STEPS: Final = 5
@@ -118,7 +119,9 @@ class PassGate(dspy.Signature):
     question: str = _question()
     answer: str = _answer()
     reason: str = dspy.OutputField(desc="what might be wrong, or why nothing is", max_length=160)
-    risky: bool = dspy.OutputField(desc="true if it must be evaluated in full; false if it is plainly harmless")
+    risky: Annotated[bool, Alone(False)] = dspy.OutputField(
+        desc="true if it must be evaluated in full; false if it is plainly harmless"
+    )
 
 
 def ethics_signature(criteria: Criteria, reason_characters: int = 100) -> Any:
