@@ -6,7 +6,7 @@ from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.outcomes import Scored
 from dspy_mama.systems.refine import Assessment, SafetyRefiner
 from dspy_mama.systems.refine.outcomes import outcomes
-from scripted import response
+from scripted import response, scripted_lm
 from systems.refine.loops import Loop, kind_of
 
 JUDGED = ["ethics", "safety"]
@@ -179,6 +179,34 @@ def test_category_and_helpfulness_stand_beside_the_loop():
 
 def test_a_model_that_judges_itself_is_named():
     assert any("same model (scripted/a)" in warning for warning in Loop([0], [1]).run().warnings)
+
+
+def test_every_generator_is_held_against_the_evaluators_and_the_others():
+    loop = Loop([0], [1])
+    judge, other = scripted_lm(loop._answer, "scripted/judge"), scripted_lm(loop._answer, "scripted/b")
+    lms = {"default": loop.lm, "generator_2": judge, "ethics": judge, "safety": judge}
+
+    def warned(**own):
+        program = SafetyRefiner(lms={**lms, **own}, generators=2, classify=False, helpfulness=False)
+        return [warning for warning in program(question="May I?").warnings if "same model" in warning]
+
+    assert warned() == ["generator and evaluator are the same model (scripted/judge): it judges what it wrote itself"]
+    assert warned(generator_2=other) == []
+    (told,) = warned(generator_2=loop.lm)
+    assert told == "generator_1, generator_2 are the same model (scripted/a): their texts differ by chance alone"
+
+
+def test_a_version_that_an_evaluator_did_not_judge_is_named_where_the_loop_went_on():
+    judged = []
+
+    def safety(request):
+        judged.append(request)
+        return ConnectionError("refused") if len(judged) == 1 else {"reason": "why", "level": 1}
+
+    result = Loop([0], [1], safety=safety).run()
+    assert (result.converged, result.iterations) == (True, 2)
+    assert "version 1 was not judged by safety (infra), so it could not be accepted" in result.warnings
+    assert not any("not judged" in warning for warning in Loop([3, 0], [1]).run().warnings)
 
 
 def test_an_answer_cannot_bring_its_own_verdict():

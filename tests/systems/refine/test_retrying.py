@@ -96,6 +96,7 @@ async def test_a_last_revision_that_failed_is_written_again_and_looked_at():
     mended = await retry_parts(program, REQUEST, record)
     assert sorted(loop.calls[made:]) == ["ethics", "helpfulness", "refine", "safety"]
     assert mended["final"] == {"version": 3, "assessed": True, "accepted": True}
+    assert not any("not assessed" in warning for warning in mended["warnings"])
     assert [version["returned"] for version in mended["versions"]] == [False, False, True]
 
 
@@ -106,6 +107,8 @@ async def test_as_published_a_last_revision_is_written_again_and_not_assessed():
     mended = await retry_parts(program, REQUEST, record)
     assert loop.calls[made:] == ["refine"]
     assert mended["final"] == {"version": 3, "assessed": False, "accepted": None}
+    assert "the returned text is the last revision and was not assessed" not in record["warnings"]
+    assert "the returned text is the last revision and was not assessed" in mended["warnings"]
 
 
 async def test_a_missing_score_needs_the_whole_loop_and_what_was_spent_is_counted():

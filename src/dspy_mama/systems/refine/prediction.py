@@ -7,12 +7,12 @@ from typing import Any
 
 import dspy
 
-from dspy_mama.core.outcomes import Unscored
 from dspy_mama.lm.usage import CallUsage
 from dspy_mama.settings.refiner import RefinerSettings
 from dspy_mama.systems.refine.criteria import Criteria
 from dspy_mama.systems.refine.rules import is_hugging, is_oscillating, needs_review
-from dspy_mama.systems.refine.schema import Draft, Refinement, Version
+from dspy_mama.systems.refine.schema import Refinement, Version
+from dspy_mama.systems.refine.warnings import warnings
 
 
 def prediction_of(refinement: Refinement, settings: RefinerSettings, criteria: Criteria) -> dspy.Prediction:
@@ -58,39 +58,6 @@ def end_states(refinement: Refinement, settings: RefinerSettings) -> dict[str, b
             sra_threshold=settings.sra_threshold,
         ),
     }
-
-
-def warnings(refinement: Refinement) -> list[str]:
-    """Returns what a reader of the scores should know, one line each."""
-    found: list[str] = []
-    writers = {version.draft.model for version in refinement.versions if version.draft.model}
-    judges = {a.model for version in refinement.versions for a in version.assessments if a.model}
-    if both := sorted(writers & judges):
-        found.append(f"generator and evaluator are the same model ({', '.join(both)}): it judges what it wrote itself")
-    if any(draft.truncated for version in refinement.versions for draft in _drafts(version)):
-        found.append("a text was cut at the token limit: give the generator more tokens, or a shorter reply_characters")
-    if refinement.final.draft.incomplete:
-        found.append("the returned text breaks off at the token limit: needs review")
-    last = refinement.assessed
-    if refinement.stopped == "budget" and last and last.consensus and not last.consensus.readable:
-        found.append("an evaluator could not be read; what the others found refuses the text whatever it would say")
-    if any(one.truncated for version in refinement.versions for one in version.assessments):
-        found.append("an assessment was cut at the token limit: give the evaluator more tokens")
-    if refinement.not_sent:
-        asked = ", ".join(sorted({name for own in refinement.not_sent.values() for name in own}))
-        roles = ", ".join(refinement.not_sent)
-        found.append(f"models that refuse {asked} were asked without: {roles}; their own settings held")
-    if any(version.plan and isinstance(version.plan.outcome, Unscored) for version in refinement.versions):
-        found.append("a plan could not be read; the evaluators' reasons stood in for it")
-    if refinement.gate is not None and isinstance(refinement.gate.outcome, Unscored):
-        found.append("the gate could not be read; the text was evaluated in full")
-    if refinement.stopped == "budget" and refinement.final.consensus is None:
-        found.append("the returned text is the last revision and was not assessed")
-    return found
-
-
-def _drafts(version: Version) -> list[Draft]:
-    return [version.draft, *(rival.draft for rival in version.rivals)]
 
 
 def usage_by_role(refinement: Refinement) -> dict[str, CallUsage]:

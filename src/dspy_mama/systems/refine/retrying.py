@@ -10,11 +10,12 @@ from dspy_mama.core.outcomes import Scored, Unscored
 from dspy_mama.lm.usage import CallUsage
 from dspy_mama.systems.refine.conversation import conversation_of, in_context
 from dspy_mama.systems.refine.outcomes import retry_part
+from dspy_mama.systems.refine.parts import category_part, final_part, helpfulness_part, version_part
 from dspy_mama.systems.refine.prediction import summed, version_models, version_usage
-from dspy_mama.systems.refine.record import category_part, final_part, helpfulness_part, version_part
 from dspy_mama.systems.refine.refiner import SafetyRefiner
 from dspy_mama.systems.refine.rules import is_hugging, needs_review
 from dspy_mama.systems.refine.schema import Draft, Version
+from dspy_mama.systems.refine.warnings import record_warnings
 
 Record = dict[str, Any]
 
@@ -70,6 +71,7 @@ class _Retry:
     def result(self) -> Record:
         return {
             **self.record,
+            "warnings": record_warnings(self.record),
             "usage": _added(self.record.get("usage") or {}, summed(self.spent)),
             **retry_part(self.errors),
         }
