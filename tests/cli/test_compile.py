@@ -113,6 +113,37 @@ def test_the_dry_run_asks_no_lm(mama, table):
     assert mama.requests == []
 
 
+def test_the_dry_run_needs_no_key_of_any_lm_or_embedder_and_the_run_does(mama, table, monkeypatch, workplace):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    writer = [f"optimizer.{role}.{part}" for role in ("reflection", "teacher") for part in (
+        "model=openai/gpt-4o-mini", "api_key_env=OPENAI_API_KEY", "price_input=1.0", "price_output=2.0")]  # fmt: skip
+    common = ("compile", "optimizer=staged_mipro", f"data.path={table}", *columns(), "lm=openai", *writer)
+    for more in ((), ("system=rag", "ablation=full", "embedder=openai")):
+        code, out, err = mama(*common, "data=table", *more, "--dry-run", "--json")
+        assert code == 0, err
+        total = json.loads(out)["total"]
+        assert 0 < total["cost"]["expected"] < total["cost"]["at_most"]
+        assert not list(workplace.glob("mlruns/runs/*"))
+    code, _, err = mama(*common, "data=table", "system=baseline", "ablation=ma_without_ma2")
+    assert code == 2
+    assert "OPENAI_API_KEY is not set" in err
+
+
+def test_where_an_index_would_be_searched_by_a_server_the_dry_run_counts_full_evidence(mama, table, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    sent = {}
+    for tokens in (400, 1200):
+        code, out, err = mama(
+            "compile", "optimizer=token_thresholds", "data=table", f"data.path={table}", *columns(), "lm=openai",
+            "system=rag", "ablation=full", "embedder=openai", f"retriever.evidence_tokens={tokens}", "--dry-run",
+            "--json",
+        )  # fmt: skip
+        assert code == 0, err
+        row = next(row for row in json.loads(out)["rows"] if row["role"] == "verifier")
+        sent[tokens] = row["prompt_tokens"]["expected"] / row["calls"]["expected"]
+    assert 0.9 * 800 < sent[1200] - sent[400] < 1.1 * 800
+
+
 def test_without_an_optimizer_it_says_which_there_are(mama):
     code, _, err = mama("compile")
     assert code == 2

@@ -17,7 +17,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         "with a run that was cut short. `mama compile show ARTIFACT` prints what changed in each prompt and cut: a "
         "file, a run folder, or models:/NAME/VERSION."
     )
-    parser.add_argument("--dry-run", action="store_true", help="estimate calls, tokens and money; ask no LM")
+    parser.add_argument("--dry-run", action="store_true", help="estimate calls, tokens and money; ask no LM, need no key")
 
 
 def _run(given: argparse.Namespace) -> Outcome:
@@ -27,10 +27,12 @@ def _run(given: argparse.Namespace) -> Outcome:
         return _show(words[1:], overrides, given.json)
     if words:
         raise DeclarationError(f"not understood: {' '.join(words)}; mama compile show ARTIFACT, or group=choice")
+    from dspy_mama.wiring.compile_estimate import embeds_remotely
     from dspy_mama.wiring.index import ensure_shipped_index
 
     settings = compose(overrides)
-    ensure_shipped_index(settings)
+    if not (given.dry_run and embeds_remotely(settings)):  # embedding a corpus at a server is not for nothing
+        ensure_shipped_index(settings)
     return _estimate(settings, given.json) if given.dry_run else _compile(settings, given.json)
 
 

@@ -19,15 +19,15 @@ REASONING_MIN_TOKENS = 16_000
 """OpenAI's reasoning families are refused by DSPy below this limit: their thinking counts as output."""
 
 
-def _key(spec: LMSpec) -> str | None:
+def _key(spec: LMSpec, *, asked: bool) -> str | None:
     if spec.api_key_env is None:
         return None
     key = os.environ.get(spec.api_key_env)
-    if not key:
+    if not key and asked:
         raise DeclarationError(
             f"{spec.model}: the environment variable {spec.api_key_env} is not set; export it, or choose another lm"
         )
-    return key
+    return key or None
 
 
 def _sampling(spec: LMSpec) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -42,11 +42,12 @@ def _sampling(spec: LMSpec) -> tuple[dict[str, Any], dict[str, Any]]:
     return sent, changed
 
 
-def build_lm(spec: LMSpec) -> Any:
+def build_lm(spec: LMSpec, *, asked: bool = True) -> Any:
     """Makes the LM that a specification describes.
 
     Args:
         spec: The specification.
+        asked: Whether it will be asked; one that only names its model, limits and price needs no key.
 
     Returns:
         A `dspy.LM` with its profile set. Retries lie with the profile's gate, so that a pause asked of one call
@@ -57,7 +58,7 @@ def build_lm(spec: LMSpec) -> Any:
     """
     keep_local()
     sampling, effective = _sampling(spec)
-    lm = _embedded(spec, sampling) if spec.model == "embedded" else _remote(spec, sampling)
+    lm = _embedded(spec, sampling) if spec.model == "embedded" else _remote(spec, sampling, asked=asked)
     known = probe(lm)
     profile = LMProfile(
         gate=Gate(
@@ -92,12 +93,12 @@ def _embedded(spec: LMSpec, sampling: dict[str, Any]) -> Any:
     )
 
 
-def _remote(spec: LMSpec, sampling: dict[str, Any]) -> Any:
+def _remote(spec: LMSpec, sampling: dict[str, Any], *, asked: bool) -> Any:
     import dspy
 
     from dspy_mama.lm.served import served_lm
 
-    key = _key(spec)
+    key = _key(spec, asked=asked)
     common = {**{name: value for name, value in sampling.items() if value is not None}, **spec.extra}
     if spec.api_base is None:
         connection = {"timeout": spec.timeout} | ({"api_key": key} if key else {})
@@ -115,8 +116,12 @@ def _remote(spec: LMSpec, sampling: dict[str, Any]) -> Any:
     )
 
 
-def build_lms(settings: LMSettings) -> dict[str, Any]:
+def build_lms(settings: LMSettings, *, asked: bool = True) -> dict[str, Any]:
     """Makes the LMs of all roles; equal specifications share one LM and so its limits.
+
+    Args:
+        settings: Specifications by role.
+        asked: See `build_lm`.
 
     Raises:
         DeclarationError: A specification cannot be built.
@@ -126,6 +131,6 @@ def build_lms(settings: LMSettings) -> dict[str, Any]:
     for role, spec in {"default": settings.default, **settings.roles}.items():
         key = object_hash(spec)
         if key not in made:
-            made[key] = build_lm(spec)
+            made[key] = build_lm(spec, asked=asked)
         lms[role] = made[key]
     return lms

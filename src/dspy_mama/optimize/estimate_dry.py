@@ -15,6 +15,7 @@ from typing import Any, Final
 import dspy
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
+from dspy_mama.core.cases import Domain, Passage
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.event_loop import run_sync
 from dspy_mama.lm.prices import cost_of
@@ -109,6 +110,34 @@ class _AsyncDryEngine:
     async def complete(self, request: Request) -> Response:
         """Answers as `_DryEngine`."""
         return self.engine.complete(request)
+
+
+class FullEvidence:
+    """A retriever that finds as much as fits, in no index: what prompts hold at most, where searching would cost."""
+
+    def __init__(self, tokens: int, passages: int) -> None:
+        """Makes the passages.
+
+        Args:
+            tokens: Tokens of evidence per domain.
+            passages: Passages that these are divided into.
+        """
+        size = 4 * tokens // passages  # characters a token, as `estimate_tokens` counts
+        self._found = tuple(Passage(id=f"dry{n}#000000000000", text="x" * size) for n in range(passages))
+
+    async def asearch(
+        self, query: str | Sequence[str], domains: Sequence[Domain]
+    ) -> Mapping[Domain, tuple[Passage, ...]]:
+        """Returns the same passages for every domain."""
+        return dict.fromkeys(domains, self._found)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Returns its kind."""
+        return {"kind": "full"}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FullEvidence:
+        """Returns itself."""
+        return self
 
 
 def _text(parts: Any) -> str:
