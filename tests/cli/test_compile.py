@@ -224,6 +224,32 @@ def test_a_run_that_broke_off_is_gone_on_with_and_no_reply_is_paid_for_twice(mam
     assert document["spent"]["from_journal"] >= first
 
 
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing of the program catches it."""
+
+
+@pytest.mark.parametrize("folds", [0, 2])
+def test_a_kill_after_the_search_and_before_the_last_file_costs_no_call(mama, table, workplace, monkeypatch, folds):
+    from dspy_mama.wiring import compile as wiring
+
+    words = ("compile", "optimizer=labelled", f"optimizer.split.folds={folds}", f"data.path={table}", *columns(),
+             *OPTIONS, "tracking=none", "--json")  # fmt: skip
+
+    def killed(*_):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(wiring, "write_pictures", killed)
+        with pytest.raises(Killed):
+            mama(*words, script=learns_from_demos)
+    made = len(mama.requests)
+    assert made
+    code, out, err = mama(*words)
+    assert code == 0, err
+    assert len(mama.requests) == made
+    assert not list((workplace / json.loads(out)["folder"]).glob(f"{wiring.JOURNAL}*"))
+
+
 def test_nested_folds_test_every_pair_and_give_one_program(mama, table, workplace):
     words = ("compile", "optimizer=labelled", "optimizer.split.folds=2", f"data.path={table}", *columns(), *OPTIONS)
     code, out, err = mama(*words, "tracking=none", "--json", script=learns_from_demos)

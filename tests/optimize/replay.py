@@ -1,6 +1,7 @@
 """Loads saved programs in a process of its own and prints what they predict: paths in, a line of JSON out for each.
 
-The LM answers from a hash of the whole prompt: predictions are equal only where every prompt is, to the letter.
+The LM answers from a hash of the whole prompt, and tells its labels' token probabilities: predictions are equal only
+where every prompt is, to the letter, and every cut.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from scripted import fields_of, response, scripted_lm, system_of, text_of
+from scripted import fields_of, label_tokens, response, scripted_lm, system_of, text_of
 from systems.audit.parts import MemoryRetriever
 
 PAIRS = [
@@ -27,15 +28,21 @@ def from_hash(request):
     digest = hashlib.sha256(text.encode()).hexdigest()
     form = request.config.response_format
     schema = form.get("schema") or form["json_schema"]["schema"]
-    values = {}
+    pieces = []
     for number, name in enumerate(fields_of(request)):
         kind = schema["properties"][name].get("type")
         byte = int(digest[2 * number : 2 * number + 2], 16)
-        if kind == "object":
-            values[name] = {"noul": round(byte % 21 / 20, 2)}
+        pieces.append(f"{', ' if number else '{'}{json.dumps(name)}:")
+        if kind == "boolean":
+            p_true = (byte + 0.5) / 256
+            pieces.append((" true" if p_true >= 0.5 else " false", p_true))
+        elif kind == "object":
+            pieces.append(f' {{"noul": {round(byte % 21 / 20, 2)}}}')
         else:
-            values[name] = byte % 2 == 0 if kind == "boolean" else [1] if kind == "array" else f"{name} {byte}"
-    return response(json.dumps(values), request)
+            pieces.append(" [1]" if kind == "array" else f' "{name} {byte}"')
+    pieces.append("}")
+    text = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
+    return response(text, request, logprobs=label_tokens(pieces))
 
 
 def predict(program):

@@ -1,15 +1,18 @@
 """Budgets stop, and a compilation that was killed repeats no call."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import dspy
 import pytest
+from dspy.lm15 import Usage
 from dspy.utils.exceptions import LMAuthError
 
 from dspy_mama.core import DeclarationError
@@ -23,7 +26,7 @@ from dspy_mama.settings import BudgetSettings, OptimizerSettings, SplitSettings
 from optimize import killed
 from optimize.compile_parts import auditor, from_demos, gold_pairs, proposes, reflect, rule_bound, scripted
 from optimize.helped import HELPED, QUICK
-from scripted import scripted_lm, user_of
+from scripted import response, scripted_lm, user_of
 
 
 @pytest.mark.parametrize("name", [name for name in HELPED if name != "reanchor"])
@@ -83,6 +86,29 @@ def test_tokens_and_money_stop_the_search_too(limits, dearer):
     # A call's price is known when it is answered: those in flight are the most that it can be passed by.
     assert dearer(result.spent) <= (8 * 120 if "tokens" in limits else 8 * 0.00012)
     assert len(lm.requests) <= 60
+
+
+@pytest.mark.parametrize("role", ["task", "reflection_lm", "teacher_lm"])
+def test_a_budget_in_money_is_refused_where_a_price_is_unknown(role):
+    lms = {name: scripted(rule_bound, name=f"scripted/{name}") for name in ("task", "reflection_lm", "teacher_lm")}
+    for name, lm in lms.items():
+        if name != role:
+            profile_of(lm).price_input = profile_of(lm).price_output = 1.0
+    task = lms.pop("task")
+    with pytest.raises(DeclarationError, match=rf"scripted/{role}.*price_input"):
+        compile_program(auditor(task), gold_pairs(), "gepa", budget={"cost": 0.5}, **lms, **QUICK)
+    assert not any(lm.requests for lm in (task, *lms.values()))
+
+
+def test_a_budget_in_money_stops_an_lm_that_tells_no_tokens(monkeypatch):
+    def silent(request):
+        reply = response(json.dumps(rule_bound(request)), request)
+        return replace(reply, usage=Usage())
+
+    lm = scripted(silent)
+    profile_of(lm).price_input = profile_of(lm).price_output = 1000.0
+    result = compile_program(auditor(lm), gold_pairs(), "labelled", budget={"cost": 5.0}, **QUICK)
+    assert "5 US dollars" in result.stopped
 
 
 def test_minutes_stop_the_search(monkeypatch):

@@ -6,8 +6,9 @@ import dspy
 import pytest
 
 from dspy_mama.core.errors import DeclarationError
+from dspy_mama.lm.prices import price_of
 from dspy_mama.optimize.estimate import OtherCalls, PlanStep, Range, estimate_plan, estimate_table
-from dspy_mama.optimize.estimate_dry import measure_program, price_of
+from dspy_mama.optimize.estimate_dry import measure_program
 from dspy_mama.retrieval.budget import estimate_tokens
 from scripted import default_values, fields_of, scripted_lm, system_of, text_of
 from systems.audit.parts import PAIR, auditor

@@ -17,7 +17,9 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         "with a run that was cut short. `mama compile show ARTIFACT` prints what changed in each prompt and cut: a "
         "file, a run folder, or models:/NAME/VERSION."
     )
-    parser.add_argument("--dry-run", action="store_true", help="estimate calls, tokens and money; ask no LM, need no key")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="estimate calls, tokens and money; ask no LM, need no key"
+    )
 
 
 def _run(given: argparse.Namespace) -> Outcome:
@@ -99,7 +101,7 @@ def _print(outcome: Any) -> None:
         print("test        not looked at")
     print(f"verdict     {document['reason']}")
     spent = document["spent"]
-    cost = "unknown" if spent["cost"] is None else f"US$ {spent['cost']:.4f}"
+    cost = "cost unknown" if spent["cost"] is None else f"US$ {spent['cost']:.4f}"
     print(
         f"spent       {spent['calls']} calls, {spent['tokens']:,} tokens, {cost}, {spent['minutes']:.1f} min; "
         f"{spent['from_journal']} replies were known already"

@@ -28,6 +28,28 @@ def cost_of(lm: Any, response: Any) -> float | None:
     return _listed(lm, response, profile)
 
 
+def price_of(lm: Any) -> tuple[float, float] | None:
+    """Returns dollars per prompt token and per new token of an LM; None where either is unknown.
+
+    Args:
+        lm: A `dspy.LM`, or None.
+    """
+    if lm is None:
+        return None
+    name = str(lm.model).split("/", 1)[-1]
+    found = [cost_of(lm, _used(name, prompt, reply)) for prompt, reply in ((1000, 0), (0, 1000))]
+    known = [cost / 1000 for cost in found if cost is not None]
+    return (known[0], known[1]) if len(known) == len(found) else None
+
+
+def _used(model: str, prompt: int, reply: int) -> Any:
+    from dspy.lm15 import Message, Response, TextPart, Usage
+
+    said = Message(role="assistant", parts=(TextPart("x"),))
+    used = Usage(input_tokens=prompt, output_tokens=reply)
+    return Response(id="dry", model=model, message=said, finish_reason="stop", usage=used)
+
+
 def _listed(lm: Any, response: Any, profile: LMProfile) -> float | None:
     from dspy.clients.costs import estimate_cost
 

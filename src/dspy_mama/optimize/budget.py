@@ -140,8 +140,8 @@ class Budget:
             if getattr(now, unit) >= limit - kept:
                 amount = f"{limit:g} {'US dollars' if unit == 'cost' else unit}"
                 if kept >= limit:
-                    return f"the budget of {amount} leaves nothing for a search: measuring takes {kept:g}"
-                back = f" ({kept:g} of them kept back for measuring)" if kept else ""
+                    return f"the budget of {amount} leaves nothing for a search: measuring takes {kept:.4g}"
+                back = f" ({kept:.4g} of them kept back for measuring)" if kept else ""
                 return f"the budget of {amount} is spent{back}"
         return None
 

@@ -15,7 +15,7 @@ from dspy_mama.optimize.budget import Budget, Spent
 from dspy_mama.optimize.files import write_result
 from dspy_mama.optimize.journal import Journal
 from dspy_mama.optimize.ledger import note_look
-from dspy_mama.optimize.metering import Meter, heartbeat, meter_program, metered, unmetered
+from dspy_mama.optimize.metering import Meter, check_prices, heartbeat, meter_program, metered, unmetered
 from dspy_mama.optimize.optimisers import check_optimizer
 from dspy_mama.optimize.result import Candidate, CompileResult, Measured, measure
 from dspy_mama.optimize.searching import Plan, Say, measure_finalists, measured_on, search_candidates, value_of
@@ -92,6 +92,7 @@ def compile_program(
     meter = Meter(spending, replies, heartbeat(spending, tell))
     try:
         work = meter_program(program, meter)
+        check_prices(settings.budget, [*(p.lm for _, p in work.named_predictors()), reflection_lm, teacher_lm])
         plan = Plan(
             work, divided, settings, meter, _reflection(reflection_lm, work, meter),
             _teacher(teacher_lm, work, meter), tell,

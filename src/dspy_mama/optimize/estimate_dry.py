@@ -18,7 +18,7 @@ from dspy.lm15 import Message, Request, Response, TextPart, Usage
 from dspy_mama.core.cases import Domain, Passage
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.event_loop import run_sync
-from dspy_mama.lm.prices import cost_of
+from dspy_mama.lm.prices import price_of
 from dspy_mama.lm.profile import LMProfile, set_profile
 from dspy_mama.retrieval.budget import estimate_tokens
 from dspy_mama.retrieval.chunking import count_cjk
@@ -197,26 +197,6 @@ def _cost(name: str, predictor: Any, calls: int, built: Sequence[tuple[int, int,
         None if limit is None else int(limit),
         price_of(lm),
     )
-
-
-def price_of(lm: Any) -> tuple[float, float] | None:
-    """Returns dollars per prompt token and per new token of an LM; None where either is unknown.
-
-    Args:
-        lm: A `dspy.LM`, or None.
-    """
-    if lm is None:
-        return None
-    name = str(lm.model).split("/", 1)[-1]
-    found = [cost_of(lm, _used(name, prompt, reply)) for prompt, reply in ((1000, 0), (0, 1000))]
-    known = [cost / 1000 for cost in found if cost is not None]
-    return (known[0], known[1]) if len(known) == len(found) else None
-
-
-def _used(model: str, prompt: int, reply: int) -> Response:
-    said = Message(role="assistant", parts=(TextPart("x"),))
-    used = Usage(input_tokens=prompt, output_tokens=reply)
-    return Response(id="dry", model=model, message=said, finish_reason="stop", usage=used)
 
 
 def _dry_run(program: Any, given: Mapping[str, Any]) -> _Ledger:

@@ -9,8 +9,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dspy_mama.lm.prices import price_of
 from dspy_mama.optimize.estimate import OtherCalls, PlanStep
-from dspy_mama.optimize.estimate_dry import PredictorCost, price_of
+from dspy_mama.optimize.estimate_dry import PredictorCost
 
 Costs = tuple[PredictorCost, ...]
 """What a run of a program costs, by predictor."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any
 
+from dspy_mama.core.errors import DeclarationError
+from dspy_mama.lm.prices import price_of
 from dspy_mama.lm.profile import profile_of, set_profile
 from dspy_mama.optimize.budget import Budget
 from dspy_mama.optimize.journal import Journal, Price, call_key, decode, encode
 from dspy_mama.retrieval.budget import estimate_tokens
+from dspy_mama.settings import BudgetSettings
 
 HEARTBEAT = 15.0
 """Seconds between two lines of progress."""
@@ -92,6 +95,8 @@ class Meter:
             if profile.price_input is not None and profile.price_output is not None:
                 cost = (sent * profile.price_input + received * profile.price_output) / 1e6
         guess = 0 if tokens is not None else estimate_tokens(f"{entry.get('messages')}{entry.get('outputs')}")
+        if guess and cost is None and self.budget.limits.cost is not None and (price := price_of(lm)) is not None:
+            cost = guess * max(price)  # a budget of money must stop what tells no tokens, too
         _price.set((tokens, cost, guess))
         self.budget.charge(tokens, cost, guess)
 
@@ -156,6 +161,27 @@ def metered(lm: Any, meter: Meter, *, retries: int | None = None) -> Any:
     return copied
 
 
+def check_prices(budget: BudgetSettings, lms: Iterable[Any]) -> None:
+    """Refuses a budget in money over LMs whose price nobody knows: it would stop nothing.
+
+    Args:
+        budget: What may be spent.
+        lms: LMs that will be asked; None = not one.
+
+    Raises:
+        DeclarationError: The price of one is unknown.
+    """
+    if budget.cost is None:
+        return
+    unknown = sorted({str(lm.model) for lm in lms if lm is not None and price_of(lm) is None})
+    if unknown:
+        raise DeclarationError(
+            f"optimizer.budget.cost={budget.cost:g} cannot stop what has no known price ({', '.join(unknown)}): set "
+            "price_input and price_output of this LM (US dollars per million tokens, such as lm.default.price_input="
+            "2.5), or limit calls or tokens instead"
+        )
+
+
 def meter_program(program: Any, meter: Meter) -> Any:
     """Returns a copy of a program whose LMs are metered; predictors that shared an LM share its copy.
 
@@ -163,8 +189,6 @@ def meter_program(program: Any, meter: Meter) -> Any:
         DeclarationError: A predictor has no LM, and none is set in DSPy.
     """
     import dspy
-
-    from dspy_mama.core.errors import DeclarationError
 
     copied = program.deepcopy()
     made: dict[int, Any] = {}

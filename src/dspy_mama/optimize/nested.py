@@ -84,6 +84,7 @@ def compile_nested(
     journal: str | Path | None = None,
     ledger: str | Path | None = None,
     looks_as: str = "a program",
+    keep_journal: bool = False,
     say: Callable[[str], None] | None = None,
     **options: Any,
 ) -> NestedResult:
@@ -96,6 +97,7 @@ def compile_nested(
         journal: File of replies; each compilation has its own beside it.
         ledger: File of looks at test sets; None = nowhere.
         looks_as: Who looks at the pairs, in the ledger.
+        keep_journal: Leave the journals where they are; `remove_journals` deletes them.
         say: Told what is being done.
         **options: `reflection_lm` and `teacher_lm`.
 
@@ -119,13 +121,20 @@ def compile_nested(
         results.append(
             compile_program(program, gold, shared, splits=splits, journal=own, keep_journal=True, say=say, **options)
         )
-    if journal is not None:
-        for number in range(len(plans)):
-            Path(f"{journal}.{number}").unlink(missing_ok=True)
+    if journal is not None and not keep_journal:
+        remove_journals(journal)
     *folds, final = results
     pooled = _pooled(folds, settings)
     looks = 0 if pooled is None else note_look(None if ledger is None else Path(ledger), gold, looks_as)
     return NestedResult(tuple(folds), pooled, final, looks)
+
+
+def remove_journals(journal: str | Path) -> None:
+    """Deletes the journal of a compilation, and those of its folds."""
+    path = Path(journal)
+    path.unlink(missing_ok=True)
+    for own in path.parent.glob(f"{path.name}.[0-9]*"):
+        own.unlink(missing_ok=True)
 
 
 def _share(budget: BudgetSettings, parts: int) -> BudgetSettings:

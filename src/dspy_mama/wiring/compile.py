@@ -16,6 +16,7 @@ from dspy_mama.lm.roles import build_lm
 from dspy_mama.optimize import CompileResult, NestedResult, compile_nested, compile_program
 from dspy_mama.optimize.artifact import write_state
 from dspy_mama.optimize.files import compiled_state, write_result
+from dspy_mama.optimize.nested import remove_journals
 from dspy_mama.optimize.result import Measured
 from dspy_mama.reporting import flat_metrics, summarise
 from dspy_mama.runtime import PairKind, UnscoredRate, check_unscored
@@ -110,8 +111,10 @@ def run_compile(settings: Settings, say: Say) -> CompileOutcome:
         summary = {**plan.summarise(records), "compile": document}
         write_parts(plan, store, started)
         write_pictures(store.folder, records, summary, store.load("spec"))
-        store.write("summary", summary)
         write_state(document, store.folder / "compile.json")
+        store.write("summary", summary)
+        # Only now is the run complete: until then every start goes on from the journal.
+        remove_journals(store.folder / JOURNAL)
         unscored = check_unscored(records, settings.runtime.max_unscored_rate)
         tracked, problems = track(plan, store, summary, records, failed=unscored.exceeded)
         model = ""
@@ -130,6 +133,7 @@ def _compile(
         "reflection_lm": None if own.reflection is None else build_lm(own.reflection),
         "teacher_lm": None if own.teacher is None else build_lm(own.teacher),
         "journal": folder / JOURNAL if settings.tracking.store_text else None,
+        "keep_journal": True,
         "say": say,
     }
     options |= {"ledger": Path(settings.tracking.root) / "test_looks.jsonl", "looks_as": folder.name}

@@ -14,6 +14,7 @@ from dspy_mama.optimize.estimate import Estimate, PlanStep, estimate_plan
 from dspy_mama.optimize.estimate_compile import decisions_of, optimizer_steps
 from dspy_mama.optimize.estimate_dry import FullEvidence, measure_program
 from dspy_mama.optimize.estimate_plans import Writer
+from dspy_mama.optimize.metering import check_prices
 from dspy_mama.optimize.nested import fold_splits, inner_shares
 from dspy_mama.optimize.optimisers import check_optimizer
 from dspy_mama.optimize.splitting import check_splits, split_pairs, with_gold
@@ -44,10 +45,11 @@ def estimate_compile(settings: Settings) -> Estimate:
     costs = measure_program(program, inputs)
     predictors = [predictor for _, predictor in program.named_predictors()]
     lm = build_lm(own.reflection, asked=False) if own.reflection is not None else predictors[-1].lm
-    teacher = None
-    if own.teacher is not None:
+    teacher, taught_by = None, None if own.teacher is None else build_lm(own.teacher, asked=False)
+    check_prices(own.budget, [*(predictor.lm for predictor in predictors), lm, taught_by])
+    if taught_by is not None:
         copied = program.deepcopy()
-        bind_lms(copied, {"default": build_lm(own.teacher, asked=False)})
+        bind_lms(copied, {"default": taught_by})
         teacher = measure_program(copied, inputs)
     steps: list[PlanStep] = []
     for number, size in enumerate(sizes, 1):
