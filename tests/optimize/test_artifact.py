@@ -134,6 +134,22 @@ def test_other_prompts_of_the_library_are_refused_by_name(saved, monkeypatch):
         load_program(saved)
 
 
+@pytest.mark.parametrize("version", ["2.6.27", "4.0.0a1", None])
+def test_a_program_of_another_major_version_of_dspy_is_refused_unless_it_is_wanted(saved, tmp_path, caplog, version):
+    versions = {"dspy-mama": "0.1.0"} | ({} if version is None else {"dspy": version})
+    path = changed(saved, tmp_path, lambda document, _: document.update(versions=versions))
+    with pytest.raises(DeclarationError, match=f"made with DSPy {version or 'an unknown version'}, and 3"):
+        load_program(path)
+    with caplog.at_level(logging.WARNING):
+        assert load_program(path, on_mismatch="warn").thresholds == {"legal": 0.25}
+    assert "made with DSPy" in caplog.text
+
+
+def test_another_minor_version_of_dspy_is_no_reason_to_refuse(saved, tmp_path):
+    major = dspy.__version__.split(".")[0]
+    assert load_program(changed(saved, tmp_path, lambda d, _: d["versions"].update(dspy=f"{major}.0.1")))
+
+
 def test_other_evidence_than_it_was_made_with_is_refused(tmp_path):
     made = RiskAuditor.from_preset(system="rag", retriever=MemoryRetriever())
     path = save_program(made, tmp_path / "p.json", origin={"evidence": {"kind": "chroma", "revision": "abc"}})

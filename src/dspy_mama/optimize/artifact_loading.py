@@ -6,6 +6,7 @@ import copy
 import json
 import logging
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -56,7 +57,7 @@ def read_artifact(path: str | Path) -> tuple[dict[str, Any], ProgramKind]:
         found = saved.get("format")
         newer = isinstance(found, int) and found > FORMAT
         todo = "update dspy-mama" if newer else "save or compile the program again"
-        raise DeclarationError(f"{file}: saved in format {found}, this version reads format {FORMAT}; {todo}")
+        raise DeclarationError(f"{file}: saved in format {found!r}, this version reads format {FORMAT}; {todo}")
     if damage := damage_of(saved):
         raise DeclarationError(f"{file}: is damaged ({damage}); save or compile the program again")
     return saved, kind
@@ -163,8 +164,18 @@ def _mismatches(
         found.append(f"it was made from other prompts than this version has ({', '.join(others)}): compile it again")
     elif changed := differing(hashes["prompts"], prompt_hashes(program)):
         found.append(f"prompts are not sent as they were when it was saved ({', '.join(changed)}): compile it again")
+    if other := _other_dspy(saved["versions"].get("dspy", "an unknown version")):
+        found.append(other)
     evidence = _other_evidence(saved["origin"].get("evidence"), program, retriever)
     return [*found, evidence] if evidence else found
+
+
+def _other_dspy(made_with: str) -> str | None:
+    """Tells whether a program was made with another major version of DSPy, whose states and calls may differ."""
+    now = metadata.version("dspy")
+    if made_with.split(".")[0] == now.split(".")[0]:
+        return None
+    return f"it was made with DSPy {made_with}, and {now} is installed: install that one, or compile it again"
 
 
 def _other_evidence(made_with: Any, program: Any, retriever: Retriever | None) -> str | None:
