@@ -51,15 +51,17 @@ def test_a_baseline_leaves_a_whole_run_and_asks_no_lm(run, mama, workplace):
     [
         (("--out", "gold.jsonl"), "this is the input (data.path), which predictions would overwrite"),
         (("--out", "here/gold.jsonl"), "this is the input (data.path)"),
+        (("--out", "~/gold.jsonl"), "this is the input (data.path)"),
         (("baseline=embedding", "--head", "gold.json"), "this is the input (system.head), which heads would overwrite"),
         (("baseline=embedding", "--head", "gold.csv"), "heads are written as .json"),
     ],
 )
-def test_predictions_never_overwrite_what_they_come_from(mama, workplace, arguments, said):
+def test_predictions_never_overwrite_what_they_come_from(mama, workplace, monkeypatch, arguments, said):
     gold = workplace / "gold.jsonl"
     gold.write_text('{"id": "1", "question": "Q?", "answer": "A.", "medical": 1}\n', encoding="utf-8")
     (workplace / "here").symlink_to(".")
     before = gold.read_bytes()
+    monkeypatch.setenv("HOME", str(workplace))
     code, _, err = mama("baseline", "data=table", "data.path=gold.jsonl", "system.head=gold.json", *arguments, *FEW)
     assert code == 2
     assert said in err

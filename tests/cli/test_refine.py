@@ -250,6 +250,8 @@ def test_evaluators_are_held_against_people(mama, workplace, bench, loop, capsys
             "this is the input (refiner.criteria)",
         ),
         (("refine", "a.csv", "--out", "new/../a.csv"), "this is the input"),
+        (("refine", "a.csv", "--out", "~/a.csv"), "this is the input"),
+        (("refine", "a.csv", "--out", "mlruns/runs/x/records.jsonl"), "lies among the runs"),
         (("refine", "a.csv", "refiner.sra_threshold=5"), "refiner.sra_threshold: Input should be less than 5"),
         (("refine", "a.csv", "+refiner.sampling.generator_2.temperature=0.1"), "there is no generator_2 in this loop"),
         (("refine", "none.csv"), "'none.csv' does not exist"),
@@ -260,10 +262,11 @@ def test_evaluators_are_held_against_people(mama, workplace, bench, loop, capsys
         (("refine", "."), "this is a folder"),
     ],
 )
-def test_bad_usage_is_one_clear_line(mama, workplace, arguments, named):
+def test_bad_usage_is_one_clear_line(mama, workplace, monkeypatch, arguments, named):
     (workplace / "a.csv").write_text("id,question\na,q\n", encoding="utf-8")
     (workplace / "linked.csv").symlink_to("a.csv")
     (workplace / "set").mkdir()
+    monkeypatch.setenv("HOME", str(workplace))
     code, _, err = mama(*arguments)
     assert (workplace / "a.csv").read_text(encoding="utf-8") == "id,question\na,q\n"
     assert code == 2

@@ -85,7 +85,7 @@ def _file(given: argparse.Namespace, file: Path, overrides: list[str]) -> Outcom
     settings = compose(["data=table", f"data.path={literal(str(file))}", *overrides])
     # Found now, not when every label was paid for.
     target = Path(given.out) if given.out else file.with_name(file.name + ".audit.jsonl")
-    check_target(target, settings, "labels")
+    target = check_target(target, settings, "labels")
     ensure_shipped_index(settings)
     result = asyncio.run(run_study(settings, verb="audit", drop_faulty=given.skip_faulty))
     if result.run.interrupted:

@@ -39,7 +39,7 @@ def _run(given: argparse.Namespace) -> Outcome:
     settings = compose(given.overrides)
     target = check_target(Path(given.out), settings, "predictions") if given.out else None
     if given.head:
-        check_target(Path(given.head), settings, "heads", option="--head", endings=(".json",))
+        given.head = str(check_target(Path(given.head), settings, "heads", option="--head", endings=(".json",)))
         return _head(given, settings)
     slow = settings.baseline.name == "bert" and settings.runtime.progress
     run = run_baseline(settings, drop_faulty=given.skip_faulty, on_fold=_tell if slow else None)

@@ -119,7 +119,7 @@ def _many(given: argparse.Namespace, file: Path | None, overrides: list[str]) ->
     from dspy_mama.wiring.refine import run_refinement
 
     default = file.with_name(file.name + ".refined.jsonl") if file else None
-    target = Path(given.out) if given.out else default
+    target = Path(given.out).expanduser() if given.out else default
     table = ["data=table", f"data.path={literal(str(file))}"] if file else []
     settings = _compose([*table, *overrides], target)
     if target is not None and not settings.tracking.store_text:

@@ -27,7 +27,7 @@ def check_target(
     Raises:
         DeclarationError: It has another ending, is or lies in an input, is a folder, or cannot be written.
     """
-    name = f"{option} {target}"
+    name, target = f"{option} {target}", target.expanduser()
     if target.suffix not in endings:
         raise DeclarationError(f"{name}: {what} are written as {' or '.join(endings)}")
     for field, value in _paths(dataclasses.asdict(settings)):
@@ -36,6 +36,8 @@ def check_target(
     for field, folder in _folders(settings):
         if target.resolve().is_relative_to(folder.resolve()):
             raise DeclarationError(f"{name}: lies in {field}={folder}, whose files are read; name a place outside it")
+    if target.resolve().is_relative_to((Path(settings.tracking.root) / "runs").resolve()):
+        raise DeclarationError(f"{name}: lies among the runs, whose records it could replace; name a place outside")
     if target.is_dir():
         raise DeclarationError(f"{name}: this is a folder; name a file in it")
     if target.parent.exists() and not (target.parent.is_dir() and os.access(target.parent, os.W_OK)):

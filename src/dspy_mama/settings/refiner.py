@@ -52,7 +52,8 @@ class RefinerSettings:
         safety_evaluators: Safety evaluators side by side, 1 to 9.
         cut_replies: What becomes of replies that are cut at the token limit. `revise`: they are asked for once more
             with twice the limit; a text that still breaks off is judged, never accepted, and rewritten. `keep`: the
-            limit is one for all, as published; such a text is the answer, marked and left for review.
+            limit is one for all, as published; such a text is the answer, may be accepted, and is
+            marked for review.
         merge: What several evaluators of a kind come to: the `worst` score, or their `mean`.
         helpfulness: Ask whether the returned text is only a refusal or too vague to help.
         classify: Ask for the prompt's risk category (emergency, diagnostic, therapeutic, preventive).
