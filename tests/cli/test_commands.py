@@ -257,6 +257,13 @@ def test_index_is_built_described_and_searched(mama):
     assert document(out)["fresh"] is True
     _, out, _ = mama("index", "search", "may a chatbot diagnose?", "embedder=use", "--json")
     assert document(out)["legal"][0]["url"].startswith("https://")
+    assert document(out)["way"]["search"] == "hybrid"
+    line = "hybrid, fusion=scores (lexical_weight=0.15), centred, glossary=shipped (615 concepts)"
+    assert f"way: {line}\n" in mama("index", "search", "may a chatbot diagnose?", "embedder=use")[1]
+    out = mama("index", "info", "embedder=use")[1]
+    assert re.search(rf"^way +{re.escape(line)}$", out, re.MULTILINE)
+    assert "{" not in out
+    assert "dense, centred\n" in mama("index", "search", "fever", "embedder=use", "retriever.search=dense")[1]
 
 
 def test_doctor_says_what_is_there_and_what_is_not(mama):

@@ -36,7 +36,7 @@ def fetch(web, tmp_path, capsys):
 def test_documents_with_a_fault_beside_them_exit_0_with_a_warning_and_the_next_command(fetch, web, tmp_path):
     code, out, err = fetch("/a", "/missing")
     assert code == 0
-    assert "1 documents written" in out
+    assert "1 document written" in out
     build = re.search("next: `mama (.*)`", out)
     assert build
     assert main([*shlex.split(build[1]), "embedder=use", f"retriever.path={tmp_path / 'index'}"]) == 0

@@ -152,7 +152,7 @@ def test_every_fault_is_named_with_row_and_column(tmp_path, make):
 
 def test_more_than_ten_faults_are_counted(tmp_path, make):
     rows = [make.ja_row(f"ja{n}", legalRisk="maybe") for n in range(15)]
-    with pytest.raises(DataError, match=r"15 fault\(s\)(.|\n)*and 5 more"):
+    with pytest.raises(DataError, match=r"15 faults(.|\n)*and 5 more"):
         load(make.csv(tmp_path / "train.csv", [make.JA, *rows]))
 
 

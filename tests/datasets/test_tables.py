@@ -91,6 +91,13 @@ def test_tsv_without_quoting_keeps_its_quote_marks(tmp_path):
     assert read(path).data[0]["question"] == '"Rest" he said'
 
 
+def test_separators_of_other_kinds_do_not_end_a_line(tmp_path):
+    path = tmp_path / "f.tsv"
+    path.write_text('id\tquestion\tanswer\r\np1\t"Rest" he\u2028said\tb\x85c\r\n', encoding="utf-8", newline="")
+    table = read(path)
+    assert table.data.to_list() == [{"id": "p1", "question": '"Rest" he\u2028said', "answer": "b\x85c"}]
+
+
 def test_nul_and_lone_surrogates_are_marked_not_lost(tmp_path):
     path = tmp_path / "f.jsonl"
     path.write_text('{"id": "a", "question": "x\\u0000y"}\n\n{"id": "b", "question": "\\ud83d"}\n')

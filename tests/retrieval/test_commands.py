@@ -1,14 +1,17 @@
 import dataclasses
+import re
 import shlex
 
 import pytest
 
+from dspy_mama.cli.main import main
 from dspy_mama.core.errors import IndexStateError
 from dspy_mama.core.resources import shipped
 from dspy_mama.retrieval import IndexCommands, index_info, search_index
 from dspy_mama.retrieval.commands import _CORPUS, _EMBEDDER, _RETRIEVER
 from dspy_mama.settings import CorpusSettings, EmbedderSettings, RetrieverSettings
 from dspy_mama.wiring.compose import compose
+from retrieval.web_server import html
 
 CHOICES = sorted(path.stem for path in shipped("conf", "embedder").glob("*.yaml"))
 
@@ -60,13 +63,73 @@ def test_settings_from_conf_files_come_back_as_they_were():
 
 
 def test_what_does_not_decide_which_index_it_is_stays_out():
-    fetching = CorpusSettings(urls=("https://a.example",))
+    fetching = CorpusSettings(urls=("https://a.example",), out="a")
     searching = RetrieverSettings(top_k=9, centred=False)
-    assert IndexCommands.of(fetching, EmbedderSettings(), searching) == IndexCommands()
+    assert IndexCommands.of(CorpusSettings(), EmbedderSettings(), searching) == IndexCommands()
+    assert IndexCommands.of(fetching, EmbedderSettings(), searching).build == "mama index build corpus.out=a"
     left = {f.name for f in dataclasses.fields(EmbedderSettings)} - set(_EMBEDDER)
     assert left == {"kind"}
     assert {"name", "path", "out"} < set(_CORPUS)
     assert {"path", "host", "port", "collection"} == set(_RETRIEVER)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        [
+            "corpus=pages",
+            'corpus.urls=["https://a.example/x?b=[1,2]&c={d}", "http://e.example"]',
+            "corpus.out=my files",
+        ],
+        ["corpus=wikipedia", "corpus.out=a", "corpus.http.delay=0.5", "corpus.http.robots=false"],
+        ["corpus=japanese_law", "corpus.out=a", 'corpus.japanese_law.laws=["3213","ja:3213"]'],
+        ["corpus=files", "corpus.out=a", "corpus.files='/b c'", "corpus.about.domains=[legal]"],
+        *([f"jurisdiction={name}", "corpus.out=a"] for name in ("jp", "us", "eu", "de")),
+    ],
+)
+def test_the_command_that_fetches_gives_back_the_sources(overrides):
+    corpus = compose(overrides).corpus
+    words = shlex.split(IndexCommands.of(corpus, None, RetrieverSettings()).fetch)
+    assert words[:3] == ["mama", "index", "fetch"]
+    assert compose(words[3:]).corpus == corpus
+
+
+def test_documents_that_are_not_there_are_fetched_before_a_build(tmp_path):
+    folder = tmp_path / "documents"
+    corpus = CorpusSettings(urls=("https://a.example",), out=str(folder))
+    commands = IndexCommands.of(corpus, EmbedderSettings(), RetrieverSettings())
+    both = f"run `{commands.fetch}` and then `{commands.build}`"
+    assert commands.to_build == both
+    folder.mkdir()
+    (folder / "README.md").write_text("no document")
+    assert commands.to_build == both
+    assert commands.to_rebuild == f"run `{commands.fetch}` and then `{commands.rebuild}`"
+    (folder / "a.md").write_text("a document")
+    assert commands.to_build == f"run `{commands.build}`"
+    assert commands.to_rebuild == f"run `{commands.rebuild}`"
+
+
+def test_a_folder_that_nothing_fetches_is_to_be_filled_first(tmp_path):
+    commands = IndexCommands.of(CorpusSettings(path=str(tmp_path)), None, RetrieverSettings())
+    assert commands.fetch is None
+    assert commands.to_build == f"put documents (*.md) into {tmp_path}, or set corpus.path, and run `{commands.build}`"
+
+
+def test_the_commands_of_a_message_make_the_index_that_was_missing(tmp_path, web, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    web.pages["/a"] = html("<h1>A guide to fever</h1><p>Rest and drink.</p>")
+    quick = ["corpus.http.delay=0", "corpus.http.cache=pages"]
+    asked = ["index", "search", "fever", f"corpus.urls=[{web.url('/a')}]", "embedder=use", "retriever.path=i", *quick]
+    assert main(asked) == 2
+    said = capsys.readouterr().err
+    *commands, override = re.findall(r"`mama (.*?)`| add (\S+) here too", said)
+    assert [shlex.split(command)[1] for command, _ in commands] == ["fetch", "build"]
+    assert override == ("", "corpus.out=evidence")
+    for command, _ in commands:
+        assert main(shlex.split(command)) == 0
+    capsys.readouterr()
+    assert main([*asked, override[1]]) == 0
+    assert "A guide to fever" in capsys.readouterr().out
 
 
 def test_every_message_about_the_index_names_the_whole_command(house):

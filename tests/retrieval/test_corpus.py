@@ -70,7 +70,7 @@ def test_all_faults_of_all_documents_are_named_at_once(tmp_path):
     with pytest.raises(DeclarationError) as caught:
         load_corpus(CorpusSettings(path=str(tmp_path)))
     message = str(caught.value)
-    assert "3 fault(s)" in message
+    assert "3 faults" in message
     assert "b.md: id: 'law-x' is already the id of a.md" in message
     assert "c.md: not UTF-8" in message
     assert "d.md: url: missing" in message

@@ -162,7 +162,7 @@ def test_two_documents_of_one_id_are_never_merged_in_silence(web, corpus):
 def test_sources_without_their_folder_never_mean_the_shipped_corpus():
     with pytest.raises(DeclarationError, match=r"corpus\.out: name the folder.*index fetch"):
         load_corpus(CorpusSettings(urls=("https://example.org",)))
-    with pytest.raises(DeclarationError, match="fetch them with `mama index fetch` and the same settings"):
+    with pytest.raises(DeclarationError, match=r"corpus\.out: .*fetch them with `mama index fetch corpus\.out="):
         load_corpus(CorpusSettings(urls=("https://example.org",), out="/no/such/folder"))
 
 
@@ -195,7 +195,7 @@ def test_a_killed_fetch_is_gone_on_with(tmp_path):
         server.pages["/3"] = html("<p>Three</p>")
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
-        assert "1 documents written, 2 unchanged" in done.stdout
+        assert "1 document written, 2 unchanged" in done.stdout
         assert [server.count(f"/{number}") for number in (1, 2)] == [1, 1]
     finally:
         server.close()

@@ -1,4 +1,5 @@
 import csv
+import os
 
 import numpy as np
 import pytest
@@ -104,15 +105,73 @@ def test_files_are_joined_and_told_apart_by_their_content(tmp_path):
         (["english,ja", "fever,発熱"], "row 1.*ISO 639-1"),
         (["en,field", "fever,x"], "row 1.*two or more languages"),
         (["en,en", "fever,x"], "row 1"),
-        (["en,ja", "fever"], "row 2: 1 cells, the header has 2"),
+        (["en,ja", "fever"], "row 2: 1 cell, the header has 2"),
         (["en,ja", "fever,発熱", "cough,"], "row 3: needs terms in two languages"),
         (["en,ja"], "holds no concept"),
-        ([""], "row 1"),
+        ([""], "row 1.*there is none"),
+        (["en;ja", "fever;発熱"], "row 1.*parted by commas"),
+        (["en,jp", "fever,発熱"], "row 1.*'jp' is no such code; do you mean ja"),
+        (["EN,JA", "fever,発熱"], "row 1.*'EN' is no such code; do you mean en"),
+        (["en,xx", "fever,発熱"], "row 1.*'xx' is no such code"),
+        (["en,ja", "fever,発熱", f"{'x' * 140_000},咳"], "row 3: a cell of more than 131,072 characters; is a quote"),
+        (["en,ja", '"fever', 'heat",発熱', "cough,"], r"row 3 \(line 4\): needs terms in two languages"),
+        (["en,ja", "", "fever,発熱", '"cough,咳', "cold,風邪"], "row 4: a quote mark .* never closed"),
+        (["en,ja", '"a"b,発熱'], "row 2: broken quoting"),
+        (["en,ja", "the,発熱"], "row 2: needs terms in two languages.*with a word to search"),
     ],
 )
 def test_a_file_at_fault_is_named_with_its_row(tmp_path, rows, message):
     with pytest.raises(DeclarationError, match=rf"bad\.csv.*{message}"):
         load_glossary([write(tmp_path / "bad.csv", *rows)])
+
+
+def test_a_cell_may_span_lines_and_hold_separators(tmp_path):
+    glossary = load_glossary(
+        [write(tmp_path / "g.csv", "en,ja", '"fever\nreducer|chill\u2028pill",解熱薬', "cough,咳")]
+    )
+    assert glossary.concepts[0]["en"] == ("fever reducer", "chill pill")
+    assert glossary.find("a fever reducer for my cough").keys() == {0, 1}
+
+
+@pytest.mark.parametrize("own", ["en,ja\nfever,発熱\n", "ja,en,de\n発熱,FEVERS,\n"])
+def test_a_concept_that_stands_in_two_files_counts_once(tmp_path, own):
+    shared = write(tmp_path / "shared.csv", "en,ja", "fever|pyrexia,発熱|高熱", "cough,咳")
+    (tmp_path / "own.csv").write_text(own, encoding="utf-8")
+    texts = ["fever and cough", "pyrexia", "rest", "drink"]
+    languages = ["en"] * 4
+    alone = LexicalIndex(texts, languages, load_glossary([shared])).scores("発熱と咳")
+    for names in ([shared, str(tmp_path / "own.csv")], [str(tmp_path / "own.csv"), shared], [shared, shared]):
+        joined = load_glossary(names)
+        assert len(joined.concepts) == 2
+        np.testing.assert_array_equal(LexicalIndex(texts, languages, joined).scores("発熱と咳"), alone)
+
+
+def test_a_row_that_adds_terms_replaces_the_shorter_one_and_other_meanings_stay(tmp_path):
+    first = write(tmp_path / "a.csv", "en,ja", "cold,風邪", "cold,寒い")
+    second = write(tmp_path / "b.csv", "en,ja", "cold|flu,風邪|感冒")
+    glossary = load_glossary([first, second])
+    assert [concept["ja"] for concept in glossary.concepts] == [("寒い",), ("風邪", "感冒")]
+
+
+def test_the_shipped_glossary_named_twice_is_the_shipped_glossary():
+    assert load_glossary(["shipped", "shipped"]).concepts == load_glossary(["shipped"]).concepts
+
+
+def test_a_changed_file_is_read_anew_also_where_its_time_stays(tmp_path):
+    path = tmp_path / "g.csv"
+    write(path, "en,ja", "fever,発熱")
+    before, times = load_glossary([str(path)]), path.stat()
+    write(path, "en,ja", "cough,咳咳")
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    after = load_glossary([str(path)])
+    assert after.concepts[0]["en"] == ("cough",)
+    assert after.id != before.id
+
+
+@pytest.mark.parametrize("name", ["", "a\0b.csv", "~no-such-user-here/g.csv", "."])
+def test_a_name_that_is_no_file_is_said(name):
+    with pytest.raises(DeclarationError, match=r"retriever\.glossary: .*cannot be read .*name CSV files"):
+        load_glossary([name])
 
 
 def test_a_missing_file_and_one_of_other_letters_are_refused(tmp_path):

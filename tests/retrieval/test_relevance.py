@@ -67,6 +67,13 @@ def test_a_fault_in_the_queries_names_its_line(tmp_path, line, reason):
         load_queries(path)
 
 
+def test_separators_inside_a_text_do_not_end_a_line(tmp_path):
+    path = tmp_path / "queries.jsonl"
+    asked = "Who may\u2028prescribe\x85this?"
+    path.write_text(f"\ufeff{json.dumps(GOOD | {'question': asked}, ensure_ascii=False)}\r\n", encoding="utf-8")
+    assert [query.question for query in load_queries(path)] == [asked]
+
+
 def test_shipped_facts_stand_once_in_documents_of_their_domain_and_jurisdiction():
     documents = {document.id: document for document in load_corpus()}
     for query in load_queries(QUERIES):

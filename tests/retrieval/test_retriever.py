@@ -119,6 +119,32 @@ def test_the_manifest_names_embedder_revision_and_scope(built):
     assert described["scope"]["jurisdictions"] == ("JP", "INT")
 
 
+def test_the_manifest_names_the_glossary_that_searches_not_the_file_of_today(built, tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text("en,ja\ndoctor,医師\n", encoding="utf-8")
+    built.retriever = dataclasses.replace(built.retriever, glossary=(str(path),))
+    retriever = built.open()
+    before, way = retriever.describe(), retriever.way()
+    path.write_text("en,ja\nnurse,看護師\n", encoding="utf-8")
+    assert retriever.describe() == before
+    assert retriever.way() == way
+    changed = built.open().describe()["glossary_hash"]
+    assert changed != before["glossary_hash"]
+    path.unlink()
+    assert retriever.describe() == before
+    built.write("stroke", text="A nurse helps.")
+    built.build()
+    path.write_text("en,ja\nnurse,看護師\n", encoding="utf-8")
+    retriever.search("nurse")
+    assert retriever.describe()["glossary_hash"] == changed
+
+
+def test_what_no_search_uses_is_neither_read_nor_described(built):
+    built.retriever = dataclasses.replace(built.retriever, search="dense", glossary=("nowhere.csv",))
+    assert built.open().describe()["glossary_hash"] is None
+    assert index_info(built.corpus, built.embedder, built.retriever).way["glossary"] is None
+
+
 def test_several_threads_with_loops_of_their_own_share_one_retriever(built):
     retriever = built.open()
 

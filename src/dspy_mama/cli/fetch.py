@@ -7,6 +7,7 @@ import dataclasses
 import sys
 
 from dspy_mama.cli.verb import Outcome
+from dspy_mama.core.wording import counted
 from dspy_mama.settings import Settings
 
 
@@ -17,7 +18,7 @@ def fetch(given: argparse.Namespace, settings: Settings) -> Outcome:
 
     def progress(done: int, title: str) -> None:
         if sys.stderr.isatty():
-            print(f"\r\033[K{done} documents, last: {title[:60]}", end="", file=sys.stderr)
+            print(f"\r\033[K{counted(done, 'document')}, last: {title[:60]}", end="", file=sys.stderr)
 
     report = fetch_corpus(settings.corpus, progress=progress)
     if sys.stderr.isatty():
@@ -26,9 +27,10 @@ def fetch(given: argparse.Namespace, settings: Settings) -> Outcome:
         print(f"warning: {fault}", file=sys.stderr)
     if not given.json:
         print(
-            f"{report.folder}: {report.written} documents written, {report.unchanged} unchanged, "
-            f"{report.earlier} of earlier fetches kept, {len(report.faults)} warnings; {report.requests} requests, "
-            f"{report.cached} pages from the cache, {report.received / 1e6:.1f} MB, {report.seconds:.1f} s"
+            f"{report.folder}: {counted(report.written, 'document')} written, {report.unchanged} unchanged, "
+            f"{report.earlier} of earlier fetches kept, {counted(len(report.faults), 'warning')}; "
+            f"{counted(report.requests, 'request')}, {counted(report.cached, 'page')} from the cache, "
+            f"{report.received / 1e6:.1f} MB, {report.seconds:.1f} s"
         )
         command = IndexCommands.of(settings.corpus, settings.embedder, settings.retriever).build
         print(f"next: `{command}`")

@@ -12,6 +12,7 @@ from dspy_mama.cli.fetch import fetch
 from dspy_mama.cli.verb import Outcome, Verb
 from dspy_mama.core.cases import DOMAINS
 from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.wording import counted
 from dspy_mama.settings import Settings
 from dspy_mama.wiring.compose import compose
 
@@ -45,7 +46,7 @@ def _build(given: argparse.Namespace, settings: Settings) -> Outcome:
     document = dataclasses.asdict(report)
     if not given.json:
         print(
-            f"{report.collection}: {report.documents} documents, {report.chunks} chunks; "
+            f"{report.collection}: {counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')}; "
             f"{report.added} added, {report.updated} updated, {report.removed} removed, {report.kept} kept, "
             f"{report.embedded} embedded, {report.seconds:.1f} s"
         )
@@ -53,31 +54,41 @@ def _build(given: argparse.Namespace, settings: Settings) -> Outcome:
 
 
 def _info(given: argparse.Namespace, settings: Settings) -> Outcome:
-    from dspy_mama.retrieval import IndexCommands, index_info
+    from dspy_mama.retrieval import IndexCommands, in_words, index_info
 
     info = index_info(settings.corpus, settings.embedder, settings.retriever)
     document = dataclasses.asdict(info)
     if not given.json:
-        for name, value in document.items():
-            print(f"{name:<14} {value if not isinstance(value, tuple) else ', '.join(value) or '-'}")
+        for name, value in (document | {"way": in_words(info.way)}).items():
+            print(f"{name:<14} {_shown(value)}")
         if not info.fresh:
-            command = IndexCommands.of(settings.corpus, settings.embedder, settings.retriever).build
-            print(f"stale: run `{command}`")
+            print(f"stale: {IndexCommands.of(settings.corpus, settings.embedder, settings.retriever).to_build}")
     return 0, document
 
 
 def _search(given: argparse.Namespace, settings: Settings, query: str) -> Outcome:
-    from dspy_mama.retrieval import search_index
+    from dspy_mama.retrieval import ask_index, in_words
 
-    found = search_index(settings.corpus, settings.embedder, settings.retriever, query)
-    document: dict[str, list[dict[str, Any]]] = {d: [dataclasses.asdict(p) for p in found[d]] for d in DOMAINS}
+    asked = ask_index(settings.corpus, settings.embedder, settings.retriever, query)
+    document: dict[str, Any] = {d: [dataclasses.asdict(p) for p in asked.found[d]] for d in DOMAINS}
+    document["way"] = asked.way
     if not given.json:
+        print(f"way: {in_words(asked.way)}")
         for domain in DOMAINS:
-            print(f"{domain}")
-            for passage in found[domain]:
+            print(f"{domain}{'' if asked.found[domain] else ': nothing found'}")
+            for passage in asked.found[domain]:
                 print(f"  {passage.score:.3f}  {passage.title} / {passage.section}  [{passage.language}] {passage.url}")
                 print(f"         {' '.join(passage.text.split())[:160]}")
     return 0, document
+
+
+def _shown(value: Any) -> str:
+    """Returns a value of the index's facts as a person reads it."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(item)}" for name, item in value.items()) or "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return (", ".join(value) or "-") if isinstance(value, tuple) else str(value)
 
 
 def _run(given: argparse.Namespace) -> Outcome:

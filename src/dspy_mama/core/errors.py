@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dspy_mama.core.wording import plural
+
 
 class MamaError(Exception):
     """Base of every error this library raises on purpose."""
@@ -57,7 +59,7 @@ class DataError(DeclarationError):
         shown = "\n".join(f"  {fault}" for fault in self.faults[:10])
         more = len(self.faults) - 10
         tail = f"\n  ... and {more} more" if more > 0 else ""
-        super().__init__(f"{self.path}: {len(self.faults)} fault(s)\n{shown}{tail}")
+        super().__init__(f"{self.path}: {len(self.faults)} {plural('fault', len(self.faults))}\n{shown}{tail}")
 
 
 class IndexStateError(DeclarationError):

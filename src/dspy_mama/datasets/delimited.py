@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+from dspy_mama.core.csv_text import explain
 from dspy_mama.core.errors import DataError, Fault
 from dspy_mama.datasets.cells import is_blank
 
 _DELIMITERS: Final = (",", ";", "\t", "|")
 _SAMPLE: Final = 30
 """Records looked at to find the delimiter."""
+_LINE_END: Final = re.compile(r"\r\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def read_delimited(text: str, name: str) -> Grid:
     except csv.Error as error:
         bare = _bare_tabs(text) if delimiter == "\t" else None
         if bare is None:
-            raise DataError(name, [Fault(len(rows) + 1, None, _explain(error))]) from None
+            raise DataError(name, [Fault(len(rows) + 1, None, explain(error))]) from None
         return Grid(bare, facts=facts, notices=["quote marks are part of the text, not quoting"])
     return Grid(rows, facts=facts)
 
@@ -93,15 +96,7 @@ def _find_delimiter(text: str, tabs_first: bool) -> str:
 
 def _bare_tabs(text: str) -> list[tuple[int, list[str]]] | None:
     """Reads tab-separated text that never quotes; None unless every line then has the header's width."""
-    lines = [line.split("\t") for line in text.splitlines()]
+    # Not splitlines(): a cell may hold U+2028, U+0085 and their like, which are no line ends here.
+    lines = [line.split("\t") for line in _LINE_END.sub("\n", text).removesuffix("\n").split("\n")]
     widths = {len(cells) for cells in lines if not is_blank("".join(cells))}
     return list(enumerate(lines, start=1)) if len(widths) == 1 else None
-
-
-def _explain(error: csv.Error) -> str:
-    words = str(error)
-    if "field larger" in words:
-        return "a cell of more than 131,072 characters; is a quote mark unclosed?"
-    if "unexpected end" in words:
-        return "a quote mark that opens in this row is never closed"
-    return f'broken quoting ({words}); inside a quoted cell, write a quote mark twice ("")'

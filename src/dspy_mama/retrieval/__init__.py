@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from dspy_mama.retrieval.commands import IndexCommands
     from dspy_mama.retrieval.corpus import Document, load_corpus
     from dspy_mama.retrieval.embedding import make_embedder
-    from dspy_mama.retrieval.info import IndexInfo, index_info, search_index
+    from dspy_mama.retrieval.info import IndexInfo, IndexSearch, ask_index, index_info, search_index
     from dspy_mama.retrieval.retriever import ChromaRetriever, NullRetriever, open_retriever
     from dspy_mama.retrieval.snapshot import Scope
+    from dspy_mama.retrieval.way import in_words
 
 _HOMES = {
     "build": ("BuildReport", "build_index", "cached_embedder", "export_vectors"),
@@ -21,9 +22,10 @@ _HOMES = {
     "commands": ("IndexCommands",),
     "corpus": ("Document", "load_corpus"),
     "embedding": ("make_embedder",),
-    "info": ("IndexInfo", "index_info", "search_index"),
+    "info": ("IndexInfo", "IndexSearch", "ask_index", "index_info", "search_index"),
     "retriever": ("ChromaRetriever", "NullRetriever", "open_retriever"),
     "snapshot": ("Scope",),
+    "way": ("in_words",),
 }
 
 __all__ = [
@@ -34,12 +36,15 @@ __all__ = [
     "Document",
     "IndexCommands",
     "IndexInfo",
+    "IndexSearch",
     "NullRetriever",
     "Scope",
+    "ask_index",
     "build_index",
     "cached_embedder",
     "chunk_document",
     "export_vectors",
+    "in_words",
     "index_info",
     "load_corpus",
     "make_embedder",

@@ -145,7 +145,7 @@ def open_store(
     server = settings.mode == "server"
     where = f"{settings.host}:{settings.port}" if server else str(chroma_file(settings).parent)
     if not server and not create and not chroma_file(settings).exists():
-        raise IndexStateError(f"there is no index at {where}: run `{commands.build}`")
+        raise IndexStateError(f"there is no index at {where}: {commands.to_build}")
     import httpx
     from chromadb.errors import ChromaError
 
@@ -209,7 +209,7 @@ def _server_error(error: Exception, where: str) -> MamaError:
 
 
 def _unreadable(error: Exception, where: str, commands: IndexCommands) -> MamaError:
-    return IndexStateError(f"the index at {where} cannot be read ({_line(error)}): run `{commands.rebuild}`")
+    return IndexStateError(f"the index at {where} cannot be read ({_line(error)}): {commands.to_rebuild}")
 
 
 def _line(error: Exception) -> str:

@@ -15,7 +15,10 @@ from dspy_mama.core.cases import DOMAINS
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.ids import object_hash
 from dspy_mama.core.resources import shipped
-from dspy_mama.settings import CorpusSettings
+from dspy_mama.core.wording import plural
+from dspy_mama.retrieval.commands import IndexCommands
+from dspy_mama.retrieval.documents import document_files
+from dspy_mama.settings import CorpusSettings, RetrieverSettings
 
 JURISDICTIONS: Final = ("JP", "US", "EU", "DE", "INT")
 COLLECTIONS: Final = ("law", "ethics", "guidance", "encyclopedic")
@@ -75,7 +78,7 @@ def load_corpus(settings: CorpusSettings | None = None) -> tuple[Document, ...]:
     root = corpus_folder(settings)
     documents: dict[str, Document] = {}
     faults: list[str] = []
-    for path in _files(root):
+    for path in document_files(root):
         name = path.relative_to(root).as_posix()
         found = _read(path, name)
         if isinstance(found, list):
@@ -87,9 +90,11 @@ def load_corpus(settings: CorpusSettings | None = None) -> tuple[Document, ...]:
     if faults:
         more = f"\n  ... and {len(faults) - _SHOWN_FAULTS} more" if len(faults) > _SHOWN_FAULTS else ""
         shown = "\n".join(f"  {fault}" for fault in faults[:_SHOWN_FAULTS])
-        raise DeclarationError(f"{root}: {len(faults)} fault(s) in the corpus\n{shown}{more}")
+        raise DeclarationError(f"{root}: {len(faults)} {plural('fault', len(faults))} in the corpus\n{shown}{more}")
     if not documents:
-        raise DeclarationError(f"{root}: no document (*.md) in the corpus folder; set corpus.path")
+        fetch = IndexCommands.of(settings, None, RetrieverSettings()).fetch if settings is not None else None
+        hint = f"fetch some with `{fetch}`" if fetch else "set corpus.path"
+        raise DeclarationError(f"{root}: no document (*.md) in the corpus folder; {hint}")
     return tuple(documents[key] for key in sorted(documents))
 
 
@@ -101,15 +106,17 @@ def corpus_folder(settings: CorpusSettings | None = None) -> Path:
     """
     if settings is None or (settings.folder is None and not settings.has_sources):
         return shipped("data", "corpus")
+    fetch = IndexCommands.of(settings, None, RetrieverSettings()).fetch
     if settings.folder is None:
         raise DeclarationError(
             f"corpus.out: name the folder of the documents of corpus {settings.name!r}, such as corpus.out=evidence, "
-            "and fetch them with `mama index fetch` and the same settings"
+            f"here too, and fetch them with `{fetch}`"
         )
     root = Path(settings.folder).expanduser()
     if not root.is_dir():
-        fetch = "; fetch them with `mama index fetch` and the same settings" if settings.has_sources else ""
-        raise DeclarationError(f"corpus.path: {root} is not a folder; give the one that holds the documents{fetch}")
+        field = "corpus.path" if settings.path is not None else "corpus.out"
+        hint = f"; fetch them with `{fetch}`" if fetch else ""
+        raise DeclarationError(f"{field}: {root} is not a folder; give the one of the documents{hint}")
     return root
 
 
@@ -122,16 +129,6 @@ def parse_document(source: str, file: str = "") -> Document:
     found = _parse(source, file)
     if isinstance(found, list):
         raise DeclarationError("\n".join(found))
-    return found
-
-
-def _files(root: Path) -> list[Path]:
-    found = []
-    for path in sorted(root.rglob("*")):
-        parts = path.relative_to(root).parts
-        hidden = any(part.startswith(".") for part in parts)
-        if path.suffix.lower() == ".md" and path.name.lower() != "readme.md" and not hidden and path.is_file():
-            found.append(path)
     return found
 
 

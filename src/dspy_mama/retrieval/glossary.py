@@ -6,17 +6,19 @@ so a search by words crosses languages through a list of them (dictionary-based 
 
 from __future__ import annotations
 
-import csv
 import functools
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from dspy_mama.core.csv_text import CsvRow, CsvRowError, read_csv
 from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.languages import ISO_639_1
 from dspy_mama.core.resources import shipped
+from dspy_mama.core.wording import counted
 from dspy_mama.retrieval.words import folded, has_cjk, singular, tokens_of
 
 SHIPPED: Final = "shipped"
@@ -24,7 +26,8 @@ SHIPPED: Final = "shipped"
 
 _FIELD: Final = "field"
 _BETWEEN: Final = "|"
-_LANGUAGE: Final = re.compile(r"[a-z]{2}")
+_MISTAKEN: Final = {"jp": "ja", "cn": "zh", "gr": "el", "ua": "uk", "cz": "cs", "dk": "da"}
+"""Countries' codes that are taken for their languages', as far as they are no other language's."""
 
 Concept = Mapping[str, tuple[str, ...]]
 """Terms of one thing by ISO 639-1 language; terms of one language are alternatives."""
@@ -35,8 +38,8 @@ class Glossary:
     """Concepts with their terms, made ready for finding them in texts.
 
     Attributes:
-        concepts: The concepts.
-        id: Hash of the files' content; it belongs in a manifest.
+        concepts: The concepts; none holds all that another one does.
+        id: Hash of the files' content as it was read; it belongs in a manifest.
     """
 
     concepts: tuple[Concept, ...]
@@ -72,8 +75,9 @@ class Glossary:
         """Uses of each term that holds CJK letters."""
         found: dict[str, list[tuple[int, str]]] = {}
         for number, language, term in self._terms():
-            if has_cjk(term):
-                found.setdefault(folded(term), []).append((number, language))
+            letters = _key(term)
+            if isinstance(letters, str):
+                found.setdefault(letters, []).append((number, language))
         return found
 
     @functools.cached_property
@@ -81,8 +85,8 @@ class Glossary:
         """Uses of each term of other letters, by its words."""
         found: dict[tuple[str, ...], list[tuple[int, str]]] = {}
         for number, language, term in self._terms():
-            words = tuple(singular(token) for token in tokens_of(term))
-            if words and not has_cjk(term):
+            words = _key(term)
+            if isinstance(words, tuple):
                 found.setdefault(words, []).append((number, language))
         return found
 
@@ -104,62 +108,117 @@ class Glossary:
 def load_glossary(names: Sequence[str]) -> Glossary | None:
     """Returns the glossary of several files, or None where none is named.
 
+    A concept whose terms another one holds as well, in every language, is joined to it, so that a row that stands in
+    two files, or a file named twice, counts once. A row that repeats another's terms and adds to them replaces it.
+
     Args:
-        names: `shipped`, or CSV files: a header of ISO 639-1 codes (and `field`, for the reader alone), one concept a
-            row, alternatives parted by `|`; a language may be left empty.
+        names: `shipped`, or CSV files in UTF-8: a header of ISO 639-1 codes (and `field`, for the reader alone), one
+            concept a row, alternatives parted by `|`; a language may be left empty.
 
     Raises:
         DeclarationError: A file cannot be read, or is at fault; the message names file, row and column.
     """
-    if not names:
-        return None
-    paths = [shipped("data", "glossary", "terms.csv") if name == SHIPPED else Path(name).expanduser() for name in names]
+    return _parsed(tuple(_content(name) for name in names)) if names else None
+
+
+def _content(name: str) -> tuple[str, bytes]:
     try:
-        return _loaded(tuple((path, path.stat().st_mtime_ns) for path in paths))
+        path = shipped("data", "glossary", "terms.csv") if name == SHIPPED else Path(name).expanduser()
+        return str(path), path.read_bytes()
     except OSError as error:
-        raise DeclarationError(
-            f"retriever.glossary: {error.filename} cannot be read ({error.strerror}); give a CSV file, {SHIPPED}, or []"
-        ) from error
+        reason = error.strerror or type(error).__name__
+    except (ValueError, RuntimeError) as error:  # a NUL in the name; the home of a user that is not there
+        reason = str(error)
+    raise DeclarationError(
+        f"retriever.glossary: {name or repr(name)} cannot be read ({reason}); name CSV files, {SHIPPED}, or [] for none"
+    )
 
 
 @functools.lru_cache(maxsize=8)
-def _loaded(files: tuple[tuple[Path, int], ...]) -> Glossary:
+def _parsed(files: tuple[tuple[str, bytes], ...]) -> Glossary:
+    """Returns the glossary of files by their content: what a file's time says of it may be wrong."""
     concepts: list[Concept] = []
     content = hashlib.sha256()
-    for path, _ in files:
-        raw = path.read_bytes()
+    for path, raw in files:
         content.update(raw)
         try:
-            concepts += _read(path, raw.decode("utf-8-sig"))
+            concepts += _concepts(path, raw.decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             raise DeclarationError(f"{path}: not UTF-8 (byte {error.start}); save it as UTF-8") from error
-    return Glossary(tuple(concepts), content.hexdigest()[:16])
+        except CsvRowError as fault:
+            raise DeclarationError(f"{path}, {fault}") from fault
+    return Glossary(_joined(concepts), content.hexdigest()[:16])
 
 
-def _read(path: Path, text: str) -> list[Concept]:
-    rows = list(csv.reader(text.splitlines()))
-    languages = [name.strip() for name in rows[0]] if rows else []
-    codes = [name for name in languages if name != _FIELD]
-    wrong = [name for name in codes if not _LANGUAGE.fullmatch(name)]
-    if wrong or len(codes) < 2 or len(set(codes)) < len(codes):
-        raise DeclarationError(
-            f"{path}, row 1: {','.join(languages)!r} must name two or more languages by ISO 639-1 codes, such as en,ja"
-        )
+def _concepts(path: str, text: str) -> list[Concept]:
+    header, rows = _table(path, text)
+    codes = [name for name in header if name != _FIELD]
     concepts: list[Concept] = []
-    for number, row in enumerate(rows[1:], 2):
-        if not any(cell.strip() for cell in row):
-            continue
-        if len(row) != len(languages):
-            raise DeclarationError(f"{path}, row {number}: {len(row)} cells, the header has {len(languages)}")
-        cells = {name: _split(cell) for name, cell in zip(languages, row, strict=True) if name != _FIELD}
-        concept = {name: terms for name, terms in cells.items() if terms}
+    for row in rows:
+        if len(row.cells) != len(header):
+            found = counted(len(row.cells), "cell")
+            raise DeclarationError(
+                f"{path}, {row.place}: {found}, the header has {len(header)}; put terms that hold commas in quotes"
+            )
+        cells = {name: _split(cell) for name, cell in zip(header, row.cells, strict=True) if name != _FIELD}
+        # Some terms have no word that is searched, such as `WHO`: that is well as long as others of theirs have.
+        concept = {name: terms for name, terms in cells.items() if any(map(_key, terms))}
         if len(concept) < 2:
-            raise DeclarationError(f"{path}, row {number}: needs terms in two languages, {','.join(codes)}")
+            raise DeclarationError(
+                f"{path}, {row.place}: needs terms in two languages, {','.join(codes)}, with a word to search in each"
+            )
         concepts.append(concept)
     if not concepts:
-        raise DeclarationError(f"{path}: holds no concept")
+        raise DeclarationError(f"{path}: holds no concept; write one a row below the header")
     return concepts
 
 
+def _table(path: str, text: str) -> tuple[list[str], list[CsvRow]]:
+    """Returns the languages of the columns and the rows that are not blank."""
+    rows = list(read_csv(text))
+    header = [name.strip() for name in rows[0].cells] if rows else []
+    codes = [name for name in header if name != _FIELD]
+    problem = next((_problem(name) for name in codes if name not in ISO_639_1), None)
+    if problem is None and len(set(header)) < len(header):
+        problem = "a column stands twice"
+    if problem is None and len(codes) < 2:
+        problem = f"there is only {codes[0]}" if codes else "there is none"
+    if problem is not None:
+        raise DeclarationError(
+            f"{path}, row 1: {','.join(header)!r} must name two or more languages by ISO 639-1 codes, parted by "
+            f"commas, such as en,ja: {problem}"
+        )
+    return header, [row for row in rows[1:] if any(cell.strip() for cell in row.cells)]
+
+
+def _problem(name: str) -> str:
+    meant = name.lower()
+    meant = _MISTAKEN.get(meant, meant)
+    return f"{name!r} is no such code" + (f"; do you mean {meant}?" if meant in ISO_639_1 else "")
+
+
 def _split(cell: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(part.strip() for part in cell.split(_BETWEEN) if part.strip()))
+    # A line break inside a cell is a blank: `fever<newline>reducer` is one term.
+    return tuple(dict.fromkeys(" ".join(part.split()) for part in cell.split(_BETWEEN) if part.strip()))
+
+
+def _key(term: str) -> str | tuple[str, ...]:
+    """Returns what a term is found by: its letters where they are CJK, else its words in singular."""
+    return folded(term) if has_cjk(term) else tuple(singular(token) for token in tokens_of(term))
+
+
+def _joined(concepts: Sequence[Concept]) -> tuple[Concept, ...]:
+    """Leaves out each concept whose terms another one holds, in every language; of equal ones, the first stays."""
+    keys = [
+        {(name, _key(term)) for name, terms in concept.items() for term in terms if _key(term)} for concept in concepts
+    ]
+    holders: dict[tuple[str, Any], set[int]] = {}
+    for number, own in enumerate(keys):
+        for key in own:
+            holders.setdefault(key, set()).add(number)
+
+    def is_held(number: int) -> bool:
+        others = set.intersection(*(holders[key] for key in keys[number])) - {number}
+        return any(len(keys[other]) > len(keys[number]) or other < number for other in others)
+
+    return tuple(concept for number, concept in enumerate(concepts) if not is_held(number))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dspy_mama.core.cases import DOMAINS, Domain, Passage
 from dspy_mama.core.errors import IndexStateError
@@ -14,9 +15,11 @@ from dspy_mama.retrieval.chunking import CHUNKER_VERSION
 from dspy_mama.retrieval.commands import IndexCommands
 from dspy_mama.retrieval.corpus import load_corpus
 from dspy_mama.retrieval.embedding import make_embedder
+from dspy_mama.retrieval.glossary import load_glossary
 from dspy_mama.retrieval.retriever import ChromaRetriever
 from dspy_mama.retrieval.snapshot import Scope
 from dspy_mama.retrieval.store import IndexHeader, collection_name, sizes_of
+from dspy_mama.retrieval.way import way_of
 from dspy_mama.settings import CorpusSettings, EmbedderSettings, RetrieverSettings
 
 
@@ -37,6 +40,7 @@ class IndexInfo:
         changed: Ids of documents that have changed since the build.
         gone: Ids of documents that are no longer in the corpus.
         fresh: The index is whole and equals the corpus, cut and embedded as the settings say.
+        way: In which way the settings search it, as `way_of` tells it.
     """
 
     name: str
@@ -51,13 +55,14 @@ class IndexInfo:
     changed: tuple[str, ...]
     gone: tuple[str, ...]
     fresh: bool
+    way: dict[str, Any]
 
 
 def index_info(corpus: CorpusSettings, embedder: EmbedderSettings, retriever: RetrieverSettings) -> IndexInfo:
     """Returns what the index holds and how it differs from the corpus; loads no model.
 
     Raises:
-        DeclarationError: Documents or settings are at fault.
+        DeclarationError: Documents, settings or a glossary are at fault.
         IndexStateError: There is no index, or it cannot be read.
     """
     model = make_embedder(embedder).id
@@ -67,7 +72,7 @@ def index_info(corpus: CorpusSettings, embedder: EmbedderSettings, retriever: Re
     with open_store(retriever, name, commands=commands) as store:
         header = store.header() if store.exists() else None
         if header is None:
-            raise IndexStateError(f"there is no index {name} at {store.where}: run `{commands.build}`")
+            raise IndexStateError(f"there is no index {name} at {store.where}: {commands.to_build}")
         stored, (passages, _) = store.document_hashes(), store.load()
         where = store.where
     documents = {passage.document: passage for passage in passages}.values()
@@ -89,7 +94,21 @@ def index_info(corpus: CorpusSettings, embedder: EmbedderSettings, retriever: Re
         changed=changed,
         gone=gone,
         fresh=as_asked and not (new or changed or gone),
+        way=way_of(retriever, load_glossary(retriever.glossary) if retriever.search != "dense" else None),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSearch:
+    """What a search by hand found, and how.
+
+    Attributes:
+        found: Passages per domain, best first.
+        way: In which way they were searched, as `way_of` tells it.
+    """
+
+    found: dict[Domain, tuple[Passage, ...]]
+    way: dict[str, Any]
 
 
 def search_index(
@@ -101,7 +120,7 @@ def search_index(
     domains: Sequence[Domain] = DOMAINS,
     scope: Scope | None = None,
 ) -> dict[Domain, tuple[Passage, ...]]:
-    """Searches the index once and returns passages per domain, best first.
+    """Searches the index once and returns passages per domain, best first; `ask_index` tells the way as well.
 
     Args:
         corpus: Corpus of the index.
@@ -115,10 +134,24 @@ def search_index(
         DeclarationError: Settings are at fault, or there is no fitting index.
         ExecutionError: The embedder failed.
     """
+    return ask_index(corpus, embedder, retriever, query, domains=domains, scope=scope).found
+
+
+def ask_index(
+    corpus: CorpusSettings,
+    embedder: EmbedderSettings,
+    retriever: RetrieverSettings,
+    query: str,
+    *,
+    domains: Sequence[Domain] = DOMAINS,
+    scope: Scope | None = None,
+) -> IndexSearch:
+    """Searches as `search_index` does, and returns the way beside the passages."""
     model = cached_embedder(embedder, retriever)
     try:
         commands = IndexCommands.of(corpus, embedder, retriever)
-        return ChromaRetriever(retriever, model, corpus, scope, commands=commands).search(query, domains)
+        opened = ChromaRetriever(retriever, model, corpus, scope, commands=commands)
+        return IndexSearch(opened.search(query, domains), opened.way())
     finally:
         model.cache.close()
 

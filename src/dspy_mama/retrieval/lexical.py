@@ -20,7 +20,11 @@ _Postings = tuple[npt.NDArray[np.intp], Vectors]
 
 
 class LexicalIndex:
-    """BM25 (Lucene's variant, k1 = 1.5, b = 0.75) over a fixed list of texts. Safe to search from several threads."""
+    """BM25 (Lucene's variant, k1 = 1.5, b = 0.75) over a fixed list of texts. Safe to search from several threads.
+
+    Attributes:
+        glossary: What leads words of a query to texts in other languages.
+    """
 
     def __init__(self, texts: Iterable[str], languages: Sequence[str] = (), glossary: Glossary | None = None) -> None:
         """Counts the texts' tokens.
@@ -42,7 +46,7 @@ class LexicalIndex:
             self._bm25 = _bm25s().BM25(k1=1.5, b=0.75, method="lucene")
             vocabulary = {**self._numbers, "": len(self._numbers)}
             self._bm25.index((rows, vocabulary), create_empty_token=False, show_progress=False)
-        self._glossary = glossary
+        self.glossary = glossary
         spoken = np.asarray(languages)
         self._in_language = {name: spoken == name for name in sorted(set(languages))} if glossary else {}
         self._gains: dict[tuple[int, str], _Postings] = {}
@@ -55,9 +59,9 @@ class LexicalIndex:
         """
         asked = text[:CHARACTER_LIMIT]
         found = self._of_tokens(asked)
-        if self._glossary is None or self._bm25 is None:
+        if self.glossary is None or self._bm25 is None:
             return found
-        for concept, said_in in self._glossary.find(asked).items():
+        for concept, said_in in self.glossary.find(asked).items():
             for language in self._in_language.keys() - said_in:
                 rows, gains = self._gains_of(concept, language)
                 found[rows] += gains
@@ -73,8 +77,8 @@ class LexicalIndex:
         """Returns the texts of a language that name a concept, with their scores; worked out once."""
         key = (concept, language)
         if key not in self._gains:
-            assert self._glossary is not None
-            terms = self._glossary.concepts[concept].get(language, ())
+            assert self.glossary is not None
+            terms = self.glossary.concepts[concept].get(language, ())
             best = np.zeros(self._count, dtype=np.float32)
             for term in terms:
                 np.maximum(best, self._of_tokens(term), out=best)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dspy_mama.core.cases import Domain, Passage
 from dspy_mama.retrieval.chunking import is_cjk
 from dspy_mama.retrieval.embedding import Vectors
-from dspy_mama.retrieval.glossary import load_glossary
+from dspy_mama.retrieval.glossary import Glossary, load_glossary
 from dspy_mama.retrieval.lexical import LexicalIndex
 from dspy_mama.retrieval.snapshot import CJK_LANGUAGES, Rows, Snapshot, descending, products
 from dspy_mama.settings import RetrieverSettings
@@ -124,6 +124,11 @@ class Ranking:
             means = means or Means.of(snapshot.passages, snapshot.vectors)
             self._centring = Centring.of(snapshot.vectors, self._cjk, means)
         self._lexical = _lexical_index(snapshot.passages, settings) if settings.search != "dense" else None
+
+    @property
+    def glossary(self) -> Glossary | None:
+        """The glossary that searches, as it was when it was read; None where none does."""
+        return self._lexical.glossary if self._lexical is not None else None
 
     @property
     def needs_vectors(self) -> bool:

@@ -123,7 +123,8 @@ def load_queries(path: Path) -> tuple[BenchmarkQuery, ...]:
         DeclarationError: The file cannot be read, or a line is at fault; the message names file, line and field.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not splitlines(): a JSON string may hold U+2028 and its like, which are no line ends here.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise DeclarationError(f"{path}: cannot be read ({error}); give a JSON Lines file in UTF-8") from error
     queries: dict[str, BenchmarkQuery] = {}

@@ -13,16 +13,17 @@ from typing import Any, Final, Literal
 from dspy_mama.core.cases import DOMAINS, Domain, Passage
 from dspy_mama.core.errors import ExecutionError, IndexStateError, MamaError
 from dspy_mama.core.ports import Embedder, Retriever
+from dspy_mama.core.wording import counted
 from dspy_mama.retrieval.budget import within_budget
 from dspy_mama.retrieval.build import cached_embedder
 from dspy_mama.retrieval.chroma import ChromaStore, open_store
 from dspy_mama.retrieval.chunking import is_cjk
 from dspy_mama.retrieval.commands import IndexCommands
 from dspy_mama.retrieval.embedding import Vectors
-from dspy_mama.retrieval.glossary import load_glossary
 from dspy_mama.retrieval.ranking import Means, Ranking
 from dspy_mama.retrieval.snapshot import CJK_LANGUAGES, Scope, Snapshot
 from dspy_mama.retrieval.store import IndexHeader, check_header, collection_name, stamp_file
+from dspy_mama.retrieval.way import way_of
 from dspy_mama.settings import CorpusSettings, EmbedderSettings, RetrieverSettings
 
 _SERVER_SECONDS: Final = 30.0
@@ -138,10 +139,10 @@ class ChromaRetriever:
         return vector
 
     def describe(self) -> Mapping[str, Any]:
-        """Returns what identifies index and search in a manifest."""
-        snapshot = self._ranking.snapshot
+        """Returns what identifies index and search in a manifest; the glossary's hash is that of what searches."""
+        ranking = self._ranking
+        snapshot = ranking.snapshot
         search = dataclasses.asdict(self.settings)
-        glossary = load_glossary(self.settings.glossary)
         return {
             "kind": "chroma",
             "mode": self.settings.mode,
@@ -150,8 +151,12 @@ class ChromaRetriever:
             "chunks_in_scope": len(snapshot.passages),
             "scope": dataclasses.asdict(self.scope),
             **{name: search[name] for name in _SEARCH},
-            "glossary_hash": glossary.id if glossary else None,
+            "glossary_hash": ranking.glossary.id if ranking.glossary else None,
         }
+
+    def way(self) -> dict[str, Any]:
+        """Returns in which way it searches, as `way_of` tells it."""
+        return way_of(self.settings, self._ranking.glossary)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ChromaRetriever:
         """Returns itself."""
@@ -227,15 +232,15 @@ def make_ranking(
 
 def _header_of(store: ChromaStore, embedder: Embedder, corpus: CorpusSettings) -> IndexHeader:
     if not store.exists():
-        raise IndexStateError(f"there is no collection {store.name} at {store.where}: run `{store.commands.build}`")
+        raise IndexStateError(f"there is no collection {store.name} at {store.where}: {store.commands.to_build}")
     return check_header(store.header(), store.name, embedder.id, embedder.dimension, corpus, store.commands)
 
 
 def _whole(store: ChromaStore, header: IndexHeader) -> tuple[list[Passage], Vectors]:
     passages, vectors = store.load()
     if len(passages) != header.chunks:
-        held = f"index {store.name} holds {len(passages)} of {header.chunks} chunks"
-        raise IndexStateError(f"{held}: run `{store.commands.build}`")
+        held = f"index {store.name} holds {len(passages)} of {counted(header.chunks, 'chunk')}"
+        raise IndexStateError(f"{held}: {store.commands.to_build}")
     return passages, vectors
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from dspy_mama.core.cases import DOMAINS, Passage
 from dspy_mama.core.errors import DeclarationError, IndexStateError
 from dspy_mama.core.ids import object_hash
+from dspy_mama.core.wording import counted
 from dspy_mama.retrieval.chunking import CHUNKER_VERSION, Chunk
 from dspy_mama.retrieval.commands import IndexCommands
 from dspy_mama.retrieval.corpus import Document
@@ -168,12 +169,12 @@ def check_header(
     assert header is not None
     if header.state != "ready":
         raise IndexStateError(
-            f"index {name}: its build was interrupted or still runs; `{commands.build}` goes on from there"
+            f"index {name}: its build was interrupted or still runs: to go on from there, {commands.to_build}"
         )
     if (header.chunker, header.sizes) != (CHUNKER_VERSION, sizes_of(corpus)):
         raise IndexStateError(
             f"index {name}: cut with chunker {header.chunker}, sizes {header.sizes}; asked for {CHUNKER_VERSION}, "
-            f"{sizes_of(corpus)}: run `{commands.build}`"
+            f"{sizes_of(corpus)}: {commands.to_build}"
         )
     return header
 
@@ -189,12 +190,12 @@ def check_vectors(
     if header is None:
         raise IndexStateError(
             f"collection {name} was not made by this library (no header): set retriever.collection to another name, "
-            f"or replace it with `{commands.rebuild}`"
+            f"or replace it: {commands.to_rebuild}"
         )
     if (header.embedder, header.dimension) != (embedder, dimension):
         raise IndexStateError(
-            f"index {name} holds vectors of {header.embedder} ({header.dimension} dimensions), the embedder is "
-            f"{embedder} ({dimension}): choose that embedder, another retriever.collection, or run `{commands.rebuild}`"
+            f"index {name} holds vectors of {header.embedder} ({counted(header.dimension, 'dimension')}), the embedder "
+            f"is {embedder} ({dimension}): choose that embedder, another retriever.collection, or {commands.to_rebuild}"
         )
     if header.space != SPACE or not header.normalised:
-        raise IndexStateError(f"index {name}: {SPACE} distance and unit vectors are needed: run `{commands.rebuild}`")
+        raise IndexStateError(f"index {name}: {SPACE} distance and unit vectors are needed: {commands.to_rebuild}")

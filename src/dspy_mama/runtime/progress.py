@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any, Final, Protocol
 
-from dspy_mama.runtime.result import plural
+from dspy_mama.core.wording import plural
 from dspy_mama.tracking import final_outcomes
 
 _LINE_EVERY_SHARE: Final = 0.1

@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dspy_mama.core.errors import MamaError
-
-
-def plural(noun: str, count: int = 2) -> str:
-    """Returns a noun of English as it stands after a number: `pair` after 1, else `pairs`, `diagnoses`."""
-    if count == 1:
-        return noun
-    return f"{noun[:-2]}es" if noun.endswith("is") else f"{noun}s"
+from dspy_mama.core.wording import plural
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 from dspy_mama.core.cases import Phase, QAPair
 from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.wording import plural
 from dspy_mama.runtime.failures import describe, root_cause
 from dspy_mama.runtime.interrupts import interrupts
 from dspy_mama.runtime.items import ItemKind, PairKind
 from dspy_mama.runtime.progress import LineProgress, Progress
-from dspy_mama.runtime.result import RunResult, TooManyFailuresError, plural
+from dspy_mama.runtime.result import RunResult, TooManyFailuresError
 from dspy_mama.settings import RuntimeSettings
 from dspy_mama.tracking import RunStore, is_finished
 

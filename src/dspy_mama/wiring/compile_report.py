@@ -93,7 +93,8 @@ def _document(folder: Path) -> dict[str, Any]:
 
 def _uncompiled(folder: Path) -> list[dict[str, Any]]:
     try:
-        lines = (folder / UNCOMPILED).read_text(encoding="utf-8").splitlines()
+        # Not splitlines(): what an LM wrote may hold U+2028 and its like, which are no line ends here.
+        lines = (folder / UNCOMPILED).read_text(encoding="utf-8").split("\n")
         return [json.loads(line) for line in lines if line.strip()]
     except (OSError, ValueError) as error:
         raise DeclarationError(f"{folder / UNCOMPILED}: cannot be read ({error})") from error

@@ -11,6 +11,7 @@ from typing import Literal
 
 from dspy_mama.core.errors import MamaError
 from dspy_mama.core.outcomes import Unscored
+from dspy_mama.core.wording import counted
 from dspy_mama.settings import Settings
 
 State = Literal["ok", "warning", "broken"]
@@ -53,13 +54,14 @@ def _data(settings: Settings) -> tuple[State, str]:
     from dspy_mama.datasets import load_pairs
 
     loaded = load_pairs(settings.data, on_fault="drop")
+    pairs = counted(len(loaded.pairs), "pair")
     if loaded.faults:
-        return "warning", f"{len(loaded.pairs)} pairs; {len(loaded.faults)} faulty row(s), first: {loaded.faults[0]}"
-    return "ok", f"{len(loaded.pairs)} pairs of {settings.data.name}"
+        return "warning", f"{pairs}; {counted(len(loaded.faults), 'faulty row')}, first: {loaded.faults[0]}"
+    return "ok", f"{pairs} of {settings.data.name}"
 
 
 def _index(settings: Settings) -> tuple[State, str]:
-    from dspy_mama.retrieval import IndexCommands, index_info
+    from dspy_mama.retrieval import IndexCommands, in_words, index_info
     from dspy_mama.wiring.build import needs_evidence
     from dspy_mama.wiring.index import ensure_shipped_index
 
@@ -68,9 +70,10 @@ def _index(settings: Settings) -> tuple[State, str]:
     ensure_shipped_index(settings)
     info = index_info(settings.corpus, settings.embedder, settings.retriever)
     if not info.fresh:
-        command = IndexCommands.of(settings.corpus, settings.embedder, settings.retriever).build
+        command = IndexCommands.of(settings.corpus, settings.embedder, settings.retriever).to_build
         return "warning", f"{info.name}: documents changed since it was built: {command}"
-    return "ok", f"{info.header.chunks} chunks of {info.header.documents} documents, {info.header.embedder}"
+    held = f"{counted(info.header.chunks, 'chunk')} of {counted(info.header.documents, 'document')}"
+    return "ok", f"{held}, {info.header.embedder}; search: {in_words(info.way)}"
 
 
 def _lm_or_head(settings: Settings) -> tuple[State, str]:

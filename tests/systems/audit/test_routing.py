@@ -179,7 +179,19 @@ class TestMapping:
             ("{}", "m.json", "holds no rows"),
             ('["A?"]', "m.json", "row 1, column 'question'"),
             ('[{"question": "A?", "specialty": null}]', "m.json", "row 1, column 'specialty'"),
-            ("question,specialty\n" + '"' + "x" * 200_000 + '",Surgery\n', "m.csv", "cannot be read"),
+            (
+                "question,specialty\n" + '"' + "x" * 200_000 + '",Surgery\n',
+                "m.csv",
+                "row 2: a cell of more than 131,072",
+            ),
+            (
+                "question,specialty\nA?,Surgery\n\n" + "x" * 200_000 + ",Surgery\n",
+                "m.csv",
+                "row 4: a cell of more than",
+            ),
+            ('question,specialty\nA?,Surgery\n"B?,Surgery\n', "m.csv", "row 3: a quote mark .* never closed"),
+            ("question,specialty\nA?,Surgery\n\nB?,\n", "m.csv", "row 4, column 'specialty': is missing"),
+            ("question,specialty\nMay I, please?,Surgery\n", "m.csv", "row 2: 3 cells under a header of 2; put text"),
         ],
     )
     def test_a_bad_file_or_row_is_named(self, tmp_path, text, name, message):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import threading
 import unicodedata
@@ -12,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from dspy_mama.core.csv_text import CsvRowError, read_csv
 from dspy_mama.core.errors import DataError, DeclarationError, Fault
 from dspy_mama.core.ids import content_hash
 from dspy_mama.core.outcomes import Scored
@@ -136,15 +135,16 @@ def read_mapping(path: str | Path) -> dict[str, RoleAssignment]:
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8-sig")
-        plain = file.suffix.lower() == ".json"
-        rows = json.loads(text) if plain else list(csv.DictReader(io.StringIO(text, newline="")))
+        rows = _json_rows(text) if file.suffix.lower() == ".json" else _csv_rows(text)
     except UnicodeDecodeError as error:
         raise DataError(str(file), [Fault(None, None, f"is not UTF-8 ({error}); save it as UTF-8")]) from error
-    except (OSError, ValueError, csv.Error) as error:
+    except CsvRowError as fault:
+        raise DataError(str(file), [Fault(fault.number, None, fault.reason)]) from fault
+    except (OSError, ValueError) as error:
         raise DataError(str(file), [Fault(None, None, f"cannot be read ({error})")]) from error
     faults: list[Fault] = []
     found: dict[str, RoleAssignment] = {}
-    for number, row in enumerate(rows if isinstance(rows, list) else [], 1 if plain else 2):
+    for number, row in rows:
         if not isinstance(row, dict) or not str(row.get("question") or "").strip():
             faults.append(Fault(number, "question", "is missing"))
         elif not str(row.get("specialty") or "").strip():
@@ -159,6 +159,22 @@ def read_mapping(path: str | Path) -> dict[str, RoleAssignment]:
     if faults or not found:
         raise DataError(str(file), faults or [Fault(None, None, "holds no rows: question, specialty are needed")])
     return found
+
+
+def _json_rows(text: str) -> list[tuple[int, Any]]:
+    rows = json.loads(text)
+    return list(enumerate(rows, 1)) if isinstance(rows, list) else []
+
+
+def _csv_rows(text: str) -> list[tuple[int, Any]]:
+    rows = [row for row in read_csv(text) if any(cell.strip() for cell in row.cells)]
+    names = [name.strip() for name in rows[0].cells] if rows else []
+    for row in rows[1:]:
+        # A comma outside quotes would cut a question short, so that it matched another or none.
+        if any(cell.strip() for cell in row.cells[len(names) :]):
+            reason = f"{len(row.cells)} cells under a header of {len(names)}; put text that holds commas in quotes"
+            raise CsvRowError(row.number, row.line, reason)
+    return [(row.number, dict(zip(names, row.cells, strict=False))) for row in rows[1:]]
 
 
 class SpecialistRouter(AsyncModule):
