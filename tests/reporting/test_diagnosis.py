@@ -279,3 +279,44 @@ def test_everything_that_an_lm_or_a_case_says_is_escaped():
     assert "<img" not in shown
     assert shown.count("&lt;script&gt;alert(1)") >= 8
     assert len(re.findall("<script", shown)) == 1
+
+
+def doubted(name="a", held=("Fabry disease", "<b>Lyme</b>"), **more):
+    turns = [turn(n, f"Doctor {n}", disease, agrees=n > 1) for n, disease in enumerate(held, 1)]
+    turns.append(turn(3, "Supervisor", "Fabry disease", consensus=True, accepted=True))
+    return record(name, turns=turns, stopped="consensus", rounds=3, consensus_round=3, **more)
+
+
+def test_a_consensus_that_the_doctors_contradict_is_counted_and_flagged():
+    rows = [doubted(), doubted("b", ("Fabry", "Fabry disease")), doubted("c", ("Gout", "Gout")), record("d", "direct")]
+    found = summarise_diagnoses(rows, resamples=50)
+    talk = found["discussion"]["primary"]
+    assert (talk["contradicted_consensus"], talk["doctors_differ"], talk["outcome_unheld"]) == (2, 1, 1)
+    table = next(table for table in diagnosis_tables(found) if table.title == "The panel's discussions")
+    shown = dict(zip(table.header, table.rows[0], strict=True))
+    assert (shown["Consensus contradicted"], shown["Outcome nobody holds"]) == ("2 of 3", "1/3")
+    assert diagnosis_metrics(found)["primary/mac/consensus_contradicted"] == 2
+    html = page(rows)
+    assert "<b>2 of 3</b><span>consensuses that the doctors&#39; latest diagnoses contradict</span>" in html
+    cases = html.split('<details class="pair"')[1:]
+    said = "Consensus declared while the doctors&#39; latest diagnoses differ (Doctor 1: Fabry disease; Doctor 2: &lt;b"
+    assert [said in case for case in cases] == [True, False, False, False]
+    assert ["held by no doctor" in case for case in cases] == [False, False, True, False]
+    assert ['data-doubt="1"' in case for case in cases] == [True, False, True, False]
+    assert ["consensus contradicted</span>" in case for case in cases] == [True, False, True, False]
+    assert ["diagnoses contradict</span>" in case for case in cases] == [True, False, True, False]
+
+
+def test_what_the_record_says_of_its_consensus_goes_before_the_matcher():
+    """A run with a dictionary knows better than spellings alone."""
+    known = {"consensus": True, "held": {}, "differ": False, "unheld": [], "contradicted": False, "warnings": []}
+    found = summarise_diagnoses([doubted(standing=known)], resamples=50)
+    assert found["discussion"]["primary"]["contradicted_consensus"] == 0
+    ended = record("a", turns=[turn(1, "Doctor 1", "Gout"), turn(2, "Doctor 2", "Lyme")], stopped="rounds", rounds=2)
+    table = diagnosis_tables(summarise_diagnoses([ended], resamples=50))
+    assert (
+        next(dict(zip(t.header, t.rows[0], strict=True)) for t in table if "discussions" in t.title)[
+            "Consensus contradicted"
+        ]
+        == "-"
+    )

@@ -88,6 +88,8 @@ def _print_one(record: dict[str, Any]) -> None:
         print(f"  tests: {'; '.join(final['tests'])}")
     if record["turns"]:
         print(f"  {len(record['turns'])} turns, ended by {record['stopped']}")
+    for warning in (record.get("standing") or {}).get("warnings") or ():
+        print(f"  mind: {warning}")
 
 
 def _print_known(record: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from dspy_mama.reporting.diagnosis_scores import (
 )
 from dspy_mama.reporting.usage import per_case, total_usage
 from dspy_mama.scoring.diagnosis import Record
+from dspy_mama.scoring.standing import standing_of
 from dspy_mama.stats.intervals import Method
 from dspy_mama.tracking import final_outcomes
 
@@ -136,6 +137,7 @@ def _discussion(records: Sequence[Record]) -> dict[str, Any] | None:
     if not records:
         return None
     turns = [turn for record in records for turn in record["turns"]]
+    ends = [found for r in records if (found := r.get("standing") or standing_of(r)) is not None]
     moved = [len(dict.fromkeys(t["most_likely"] for t in r["turns"] if t["most_likely"])) for r in records]
     return {
         "n": len(records),
@@ -144,6 +146,9 @@ def _discussion(records: Sequence[Record]) -> dict[str, Any] | None:
         "stopped": dict(Counter(record["stopped"] for record in records)),
         "unreadable_turns": sum(turn["outcome"] != "scored" for turn in turns),
         "all_turns": len(turns),
+        "contradicted_consensus": sum(one["contradicted"] for one in ends),
+        "doctors_differ": sum(one["consensus"] and one["differ"] for one in ends),
+        "outcome_unheld": sum(bool(one["unheld"]) for one in ends),
         "refused_consensus": sum(bool(turn["consensus"]) and not turn["accepted"] for turn in turns),
         "diagnoses_named": fmean(moved),
         "speakers": dict(Counter((turn.get("selection") or {}).get("by", "order") for turn in turns)),
@@ -166,6 +171,10 @@ def diagnosis_metrics(summary: Mapping[str, Any]) -> dict[str, float | None]:
         for method, used in methods.items():
             for measure in ("prompt_tokens", "completion_tokens", "cost", "calls"):
                 out[f"{stage}/{method}/{measure}_per_case"] = used["per_case"][measure]
+    for stage, found in summary["discussion"].items():
+        if found:
+            out[f"{stage}/mac/consensus_contradicted"] = found["contradicted_consensus"]
+            out[f"{stage}/mac/outcome_unheld"] = found["outcome_unheld"]
     for stage, methods in (summary["agreement"] or {}).items():
         for method, units in methods.items():
             for unit, found in units.items():

@@ -17,6 +17,7 @@ from dspy_mama.reporting.diagnosis_titles import title_of
 from dspy_mama.reporting.page import model_lines, render_page, write_page
 from dspy_mama.reporting.tables import with_interval
 from dspy_mama.scoring.diagnosis import Record, Unit, is_right, joined, score_of, self_graded, units_of
+from dspy_mama.scoring.standing import standing_of
 
 Row = dict[str, Any]
 
@@ -73,6 +74,10 @@ def _facts(summary: Mapping[str, Any]) -> list[dict[str, str]]:
     if discussions:
         agreed, n = (sum(f["stopped"].get("consensus", 0) for f in discussions), sum(f["n"] for f in discussions))
         facts.append({"value": f"{agreed} of {n}", "what": "discussions ended in consensus"})
+        if agreed:
+            doubted = sum(f["contradicted_consensus"] for f in discussions)
+            what = "consensuses that the doctors' latest diagnoses contradict"
+            facts.append({"value": f"{doubted} of {agreed}", "what": what})
     rate = summary["unscored_rate"]
     facts.append({"value": "none" if rate is None else f"{rate:.1%}", "what": "outcomes unscored"})
     return facts
@@ -100,6 +105,7 @@ def _shared(record: Record, rights: Mapping[Unit, bool | None]) -> Row:
         "grades": [_grade(record, unit, rights[unit]) for unit in rights if (record.get("grades") or {}).get(unit)],
         "self_graded": self_graded(record),
         "match": {},
+        "standing": None,
         "sides": None,
         "right": None,
     }
@@ -128,6 +134,7 @@ def _diagnosis(record: Record, rights: Mapping[Unit, bool | None]) -> Row:
         "tests": final.get("tests") or [],
         "right": rights.get("most_likely"),
         "stopped": _ending(record),
+        "standing": record.get("standing") or standing_of(record),
         "specialties": _specialties(record.get("specialties")),
         "turns": _turns(record),
         "moves": _moves(record),

@@ -212,18 +212,27 @@ def discussion_table(summary: Summary) -> Table:
         unreadable = f"{found['unreadable_turns']}/{found['all_turns']}"
         rows.append(
             (title_of(stage), str(found["n"]), f"{found['turns']:.1f}", f"{found['rounds']:.1f}", ends,
-             str(found["refused_consensus"]), f"{found['diagnoses_named']:.1f}", unreadable, str(found["cut_prompts"]),
-             speakers)
+             str(found["refused_consensus"]), _contradicted(found), f"{found['outcome_unheld']}/{found['n']}",
+             f"{found['diagnoses_named']:.1f}", unreadable, str(found["cut_prompts"]), speakers)
         )  # fmt: skip
     header = (
-        "Stage", "Cases", "Turns", "Rounds", "Ended by", "Consensus refused", "Diagnoses named", "Unreadable", "Cuts",
-        "Speakers by",
+        "Stage", "Cases", "Turns", "Rounds", "Ended by", "Consensus refused", "Consensus contradicted",
+        "Outcome nobody holds", "Diagnoses named", "Unreadable", "Cuts", "Speakers by",
     )  # fmt: skip
     notes = (
         "Consensus refused: the supervisor's flag came before every doctor was heard, or fewer than two could be read. "
         "Cuts: prompts that leave out earlier turns, or the end of the case.",
+        "Consensus contradicted: declared while the doctors' latest diagnoses differ, or no doctor holds the one that "
+        "was declared. Outcome nobody holds: so at any end. Both by the matcher of names: synonyms that no dictionary "
+        "gives count as different.",
     )
     return Table("The panel's discussions", header, tuple(rows), notes)
+
+
+def _contradicted(found: Mapping[str, Any]) -> str:
+    """Returns how many of the consensuses the doctors' own diagnoses contradict."""
+    agreed = found["stopped"].get("consensus", 0)
+    return f"{found['contradicted_consensus']} of {agreed}" if agreed else NONE
 
 
 def print_diagnoses(summary: Summary, console: Console) -> None:

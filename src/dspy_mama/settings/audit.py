@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from dspy_mama.settings.strict import STRICT
+from dspy_mama.settings.strict import STRICT, OneLine
 
 SystemName = Literal["baseline", "enhanced", "embedding", "rag", "rag_foreign", "exemplar"]
 AblationName = Literal["full", "ma", "ma_mpa", "ma_ek", "ma_without_ma2", "mpa", "ek"]
@@ -28,8 +28,8 @@ class RouterSettings:
     """
 
     scope: Literal["case", "agnostic"] = "case"
-    allow_list: tuple[str, ...] = ()
-    aliases: dict[str, str] = Field(default_factory=dict)
+    allow_list: tuple[OneLine, ...] = ()
+    aliases: dict[OneLine, OneLine] = Field(default_factory=dict)
     mapping: str | None = None
     table: str | None = None
 

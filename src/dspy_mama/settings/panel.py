@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from dspy_mama.settings.grading import GradingSettings
-from dspy_mama.settings.strict import STRICT
+from dspy_mama.settings.strict import STRICT, OneLine
 
 DiagnosisStage = Literal["primary", "follow_up", "knowledge"]
 DiagnosisMethod = Literal["mac", "direct", "cot", "self_consistency", "self_refine"]
@@ -46,11 +46,13 @@ class PanelSettings:
             ends the discussion.
         specialties: `none`; `chosen` by a senior consultant from `allow_list` for each case; or `fixed`, the first of
             `allow_list`.
-        allow_list: Specialties to choose from; empty = the 38 that come with the library.
+        allow_list: Specialties to choose from, one line each; empty = the 38 that come with the library.
         speaker: Who speaks next after everybody was heard: `auto` (the supervisor names the next doctor, and after a
             doctor's turn an LM chooses), or `round_robin` (fixed order, no such calls).
         allow_repeat: With `auto`, whether the LM may choose whoever spoke last, as AutoGen's group chat may.
-        rounds: At most so many rounds, 1 to 100 (the paper's is 13).
+        rounds: At most so many rounds, 1 to 100 (the paper's is 13); enough for everybody to speak once, the supervisor
+            included, for it is what brings the paper's panel to consensus. Without one, a single turn of each doctor
+            can end in no agreement (the first to speak has nothing to agree with): the concluder alone decides.
         round: What counts as a round: `turn` = one turn of a doctor or the supervisor, as AutoGen's group chat counts
             (its presentation of the case is the first there, and none here); `pass` = one turn of everybody.
         conclude: `open` asks the concluder only where the supervisor's accepted consensus is not itself the outcome;
@@ -72,7 +74,7 @@ class PanelSettings:
     doctors: int = Field(default=4, ge=2, le=5)
     supervisor: bool = True
     specialties: Literal["none", "chosen", "fixed"] = "none"
-    allow_list: tuple[str, ...] = ()
+    allow_list: tuple[OneLine, ...] = ()
     speaker: Literal["auto", "round_robin"] = "auto"
     allow_repeat: bool = False
     rounds: int = Field(default=13, ge=1, le=100)
@@ -89,10 +91,12 @@ class PanelSettings:
 
     def __post_init__(self) -> None:
         """Refuses a discussion in which not everybody is heard, and choices that are named twice or not at all."""
-        if self.round == "turn" and self.rounds < self.doctors:
+        speakers = self.doctors + self.supervisor
+        if self.round == "turn" and self.rounds < speakers:
+            led = " and the supervisor, who speaks after them," if self.supervisor else ""
             raise ValueError(
-                f"rounds={self.rounds}: with round=turn each of the {self.doctors} doctors needs one; "
-                "raise rounds, or take fewer doctors"
+                f"rounds={self.rounds}: with round=turn each of the {self.doctors} doctors{led} needs one; "
+                f"set rounds to {speakers} or more, or take fewer doctors"
             )
         for name in ("stages", "methods", "allow_list"):
             given = [str(item).casefold().strip() for item in getattr(self, name)]

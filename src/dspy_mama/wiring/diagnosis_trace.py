@@ -21,7 +21,9 @@ def diagnosis_layout(record: Mapping[str, Any]) -> TraceTree:
     if is_knowledge(record):
         return _knowledge(record)
     inputs = {n: record[n] for n in ("id", "key", "source", "repeat", "stage", "method", "case") if n in record}
-    outputs = {**record["final"], "stopped": record["stopped"], "rounds": record["rounds"], "gold": record["gold"]}
+    standing = record.get("standing") or {}
+    facts = {name: record[name] for name in ("stopped", "rounds", "gold")}
+    outputs = {**record["final"], **facts, "warnings": standing.get("warnings") or []}
     steps = [*_specialties(record), *map(_turn, record["turns"]), *map(_attempt, record["attempts"])]
     usage = record["usage"]
     for role in ("concluder", "merger"):

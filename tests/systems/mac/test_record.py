@@ -29,7 +29,7 @@ ANSWER = {"most_likely": "Fabry disease", "differentials": ["Gaucher", "FABRY"],
 KEYS = {
     "id", "key", "source", "repeat", "system", "case_id", "stage", "method", "case", "gold", "leak", "notices", "panel",
     "specialties", "turns", "attempts", "rounds", "consensus_round", "stopped", "final", "cuts", "outcomes", "usage",
-    "usage_by_doctor", "models", "notes",
+    "usage_by_doctor", "models", "notes", "standing",
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@
   const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
   const matches = (row) => ["method", "stage", "right"].every((name) => !field(name).value || row.dataset[name] === field(name).value)
     && (!field("leaks").checked || row.dataset.leak === "0")
+    && (!field("doubts").checked || row.dataset.doubt === "1")
     && texts.get(row).includes(field("text").value.trim().toLowerCase());
   const show = () => {
     let visible = 0;

@@ -11,6 +11,7 @@ import dspy
 from dspy_mama.core.outcomes import Scored
 from dspy_mama.core.patient_case import Stage
 from dspy_mama.lm.usage import CallUsage
+from dspy_mama.scoring.standing import Standing, latest_diagnoses, standing
 from dspy_mama.systems.mac.schema import Conclusion, Diagnosis, Discussion, SpecialtyChoice, outcome_name
 
 
@@ -57,6 +58,15 @@ def _notes(talk: Discussion) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def _standing(talk: Discussion, conclusion: Conclusion) -> Standing:
+    """Returns the doctors' latest diagnoses beside the supervisor's that ended it, and the concluder's."""
+    declared = {"supervisor": talk.turns[-1].most_likely} if talk.turns[-1].accepted else {}
+    if conclusion.by == "concluder":
+        declared["concluder"] = conclusion.outcome.value if isinstance(conclusion.outcome, Scored) else None
+    held = latest_diagnoses((turn.speaker, turn.role, turn.most_likely) for turn in talk.turns)
+    return standing(held, declared, talk.stopped == "consensus")
+
+
 def panel_diagnosis(
     stage: Stage, conclusion: Conclusion, talk: Discussion, choice: SpecialtyChoice | None, panel: Mapping[str, Any]
 ) -> Diagnosis:
@@ -76,6 +86,7 @@ def panel_diagnosis(
         usage_by_doctor=dict(sorted(by_doctor.items())),
         models=_models(talk, conclusion, choice),
         notes=_notes(talk),
+        standing=_standing(talk, conclusion),
     )
 
 
@@ -90,6 +101,7 @@ def prediction_of(diagnosis: Diagnosis) -> dspy.Prediction:
         outcome=outcome_name(outcome),
         consensus=diagnosis.discussion.stopped == "consensus",
         rounds=diagnosis.rounds,
+        warnings=list(diagnosis.warnings),
         diagnosis=diagnosis,
     )
 

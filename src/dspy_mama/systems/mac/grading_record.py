@@ -12,6 +12,7 @@ from dspy_mama.core.record_texts import without_words
 from dspy_mama.lm.usage import total
 from dspy_mama.scoring.diagnosis import joined, units_of
 from dspy_mama.scoring.disease_match import match_disease
+from dspy_mama.scoring.standing import standing_of
 from dspy_mama.systems.mac.grading import Grade, Grader, grade_record
 from dspy_mama.systems.mac.knowledge_record import is_knowledge
 
@@ -19,7 +20,7 @@ GRADE_TEXTS: Final = ("reason",)
 
 
 async def graded(record: Mapping[str, Any], grader: Grader | None, synonyms: Mapping[str, str]) -> dict[str, Any]:
-    """Returns a record with `match` and, where a grader is given, `grades`.
+    """Returns a record with `match`, its `standing` by the dictionary, and, where a grader is given, `grades`.
 
     A record without a known truth or without a diagnosis stays ungraded: there is nothing to grade.
 
@@ -31,6 +32,8 @@ async def graded(record: Mapping[str, Any], grader: Grader | None, synonyms: Map
     bare = ungraded(record)
     if is_knowledge(record):
         return bare if grader is None else await _known(bare, grader)
+    if (standing := standing_of(bare, synonyms)) is not None:
+        bare["standing"] = standing
     truth, final = record["gold"]["diagnosis"], record["final"]
     if not truth or final["outcome"] != "scored":
         return bare

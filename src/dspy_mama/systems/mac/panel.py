@@ -72,10 +72,13 @@ class DiagnosisPanel(AsyncModule):
             DeclarationError: A setting is unknown or out of range, or a role is.
         """
         super().__init__()
-        if isinstance(specialties, str):
-            raise DeclarationError(f"specialties={specialties!r}: give True, False or a list of one a doctor")
-        if specialties not in (True, False):
-            settings |= {"specialties": "fixed", "allow_list": tuple(specialties)}  # type: ignore[arg-type]
+        if not isinstance(specialties, bool):
+            listed = isinstance(specialties, Sequence) and not isinstance(specialties, str)
+            if not listed or (isinstance(doctors, int) and len(specialties) > doctors):
+                raise DeclarationError(f"specialties={specialties!r}: give True, False or a list of one a doctor")
+            if not specialties:
+                raise DeclarationError("specialties is empty: give one a doctor, or False for none")
+            settings |= {"specialties": "fixed", "allow_list": tuple(specialties)}
         else:
             settings |= {"specialties": "chosen" if specialties else "none"}
         values = {"doctors": doctors, "supervisor": supervisor, **settings}
@@ -156,7 +159,8 @@ class DiagnosisPanel(AsyncModule):
 
         Returns:
             `most_likely` (None where there is none), `possible`, `tests`, `outcome` (`scored`, or why there is no
-            diagnosis), `consensus`, `rounds`, and `diagnosis` (a `Diagnosis` with every turn, cut and cost).
+            diagnosis), `consensus`, `rounds`, `warnings` (such as a consensus that the doctors' own latest diagnoses
+            contradict, by name), and `diagnosis` (a `Diagnosis` with every turn, cut and cost).
 
         Raises:
             DeclarationError: The case holds no text, the stage is unknown, or the LM's configuration is at fault.

@@ -164,6 +164,7 @@ def diagnosis_record(item: DiagnosisItem, prediction: Any, *, repeat: int = 0) -
         "usage_by_doctor": _plain_usage(found.usage_by_doctor),
         "models": dict(found.models),
         "notes": list(found.notes),
+        "standing": found.standing.to_dict() if found.standing else None,
     }
 
 
@@ -183,6 +184,7 @@ def blank_record(item: DiagnosisItem, repeat: int = 0) -> dict[str, Any]:
         "usage_by_doctor": {},
         "models": {},
         "notes": [],
+        "standing": None,
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from dspy_mama.core.outcomes import Outcome, Scored, Unscored
 from dspy_mama.core.patient_case import Stage
 from dspy_mama.lm.usage import CallUsage
+from dspy_mama.scoring.standing import Standing
 from dspy_mama.settings.panel import PanelRole
 
 SUPERVISOR = "Supervisor"
@@ -207,6 +208,7 @@ class Diagnosis:
         usage_by_doctor: What each doctor's turns cost.
         models: Model by role, as the server resolved it.
         notes: What did not go as planned, one line each.
+        standing: The doctors' latest diagnoses beside what was declared of them; None for baselines.
     """
 
     method: str
@@ -220,6 +222,12 @@ class Diagnosis:
     usage_by_doctor: Mapping[str, CallUsage] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    standing: Standing | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What in the discussion speaks against its consensus or outcome, one line each."""
+        return self.standing.warnings if self.standing else ()
 
     @property
     def rounds(self) -> int:
