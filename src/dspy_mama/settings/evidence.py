@@ -115,7 +115,8 @@ class RetrieverSettings:
             the similarity; `ranks` is reciprocal rank fusion.
         lexical_weight: Weight of words beside meaning where `fusion=scores`.
         glossary: Lists of terms in several languages, by which the search by words crosses languages: `shipped` (615
-            medical, legal and ethical concepts in English and Japanese) and CSV files of your own; empty = none.
+            medical, legal and ethical concepts in English and Japanese) and CSV files of your own; empty = none. A
+            concept whose terms another one holds as well counts once.
         centred: Take each language's mean away before comparing, so that languages meet.
         diversity: Maximal marginal relevance: 0 = off, 1 = only unlike what was chosen before.
         languages: Documents that may be found: `all`, or those in the `query`'s script (all where there are none).
