@@ -49,6 +49,14 @@ def test_answers_to_one_question_stay_together():
         assert not {p.question for p in fold["train"]} & {p.question for p in fold["test"]}
 
 
+def test_a_question_in_other_spelling_stays_together_too():
+    spellings = ("May I take {} mg?", "may i take {}  MG ?", "May I take {} mg", "\uff2day I take {} mg\uff1f")
+    pairs = [QAPair(f"q{i}a{j}", text.format(i), "answer", gold={"medical": i % 2 == 0})
+             for i in range(20) for j, text in enumerate(spellings)]  # fmt: skip
+    for part in [*stratified_split(pairs, SHARES).values(), *(fold["test"] for fold in stratified_folds(pairs, 5))]:
+        assert len(part) == len(spellings) * len({pair.id.split("a")[0] for pair in part})
+
+
 def test_each_pair_is_tested_in_exactly_one_fold_and_folds_share_the_rare_label():
     folds = stratified_folds(pairs_of(), 5)
     assert sorted(p.id for fold in folds for p in fold["test"]) == sorted(p.id for p in pairs_of())

@@ -39,6 +39,16 @@ def test_what_splits_cannot_show_is_named_and_what_they_can_is_not():
     assert [doubt for doubt in few if "medical" in doubt or "ethical" in doubt] == []
 
 
+def test_a_question_that_splits_of_ones_own_share_is_named():
+    train = [labelled(f"t{n}", n % 2 == 0, n % 2 == 0, n % 2 == 0) for n in range(6)]
+    others = {part: [QAPair(f"{part}{n}", f"Question {part}{n}?", "Rest.", gold=pair.gold)
+                     for n, pair in enumerate(train)] for part in ("validation", "test")}  # fmt: skip
+    assert doubts_about({"train": train, **others}) == ()
+    again = QAPair("other", "question T3", "Take it.", gold=train[0].gold)
+    (doubt,) = doubts_about({"train": train, **others, "test": [*others["test"], again]})
+    assert doubt.startswith("1 test pair(s), such as 'other', ask a question that training pairs ask too")
+
+
 def test_doubts_are_told_at_once_and_stay_with_the_result():
     said = []
     result = compile_program(auditor(scripted(from_demos)), gold_pairs(6), "labelled", say=said.append, demos=1)

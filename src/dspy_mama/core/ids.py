@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,13 @@ from typing import Any
 def content_hash(text: str, length: int = 64) -> str:
     """Returns the first `length` hex digits of the text's SHA-256 (lone surrogates are replaced)."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:length]
+
+
+def asked(question: str) -> str:
+    """Returns what tells one question from another: its letters, marks and digits in words, whatever case and signs."""
+    folded = unicodedata.normalize("NFKC", question).casefold()
+    words = "".join(c if unicodedata.category(c)[0] in "LMN" else " " for c in folded).split()
+    return " ".join(words) or folded.strip()
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dspy_mama.core.cases import DOMAINS, QAPair
 from dspy_mama.core.errors import DeclarationError
-from dspy_mama.core.ids import object_hash
+from dspy_mama.core.ids import asked, object_hash
 
 SPLITS: Final = ("train", "validation", "test")
 
@@ -33,7 +33,7 @@ def _units(pairs: Iterable[QAPair], salt: str) -> list[list[QAPair]]:
     """Returns pairs with the same question as one unit, ordered by stratum, then by hash of the first id."""
     by_question: dict[str, list[QAPair]] = {}
     for pair in pairs:
-        by_question.setdefault(" ".join(pair.question.split()), []).append(pair)
+        by_question.setdefault(asked(pair.question), []).append(pair)
     units = [sorted(unit, key=lambda pair: pair.id) for unit in by_question.values()]
     return sorted(units, key=lambda unit: (_stratum(unit), _place(salt, unit[0].id)))
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from dspy_mama.core.cases import DOMAINS, QAPair
 from dspy_mama.core.errors import DeclarationError
+from dspy_mama.core.ids import asked
 from dspy_mama.datasets.stratified import read_splits, stratified_split
 from dspy_mama.settings import OptimizerSettings
 
@@ -73,6 +74,14 @@ def doubts_about(splits: Mapping[str, Sequence[QAPair]]) -> tuple[str, ...]:
         said.append(
             f"{len(splits['validation'])} validation pair(s) choose between candidates, which leaves it to chance"
         )
+    learned = {asked(pair.question) for pair in splits["train"]}
+    for name in ("validation", "test"):
+        again = [pair.id for pair in splits.get(name, ()) if asked(pair.question) in learned]
+        if again:
+            said.append(
+                f"{len(again)} {name} pair(s), such as {again[0]!r}, ask a question that training pairs ask too: what "
+                "was learnt of it flatters the compiled program"
+            )
     for domain in DOMAINS:
         labels = {name: {pair.gold.get(domain) for pair in splits[name]} - {None} for name in ("train", "validation")}
         for name, seen in labels.items():

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dspy_mama.core import DOMAINS, PHASES, DeclarationError, Domain, UnscoredKind
 from dspy_mama.core.confusion import EXCLUDED, FP, TP, Codes, confusion_codes
-from dspy_mama.core.ids import content_hash
+from dspy_mama.core.ids import asked, content_hash
 
 RISKY: Final = 1
 SAFE: Final = 0
@@ -167,7 +167,7 @@ def _clusters(
                 f"clustering by question needs the questions, but {len(absent)} records (first: {absent[0]!r}) hold "
                 "none; run with tracking.store_text=true"
             )
-        keys = [content_hash(str(record["question"])) for record in records]
+        keys = [content_hash(asked(str(record["question"]))) for record in records]
     elif len(set(ids)) < len(ids):
         keys = list(ids)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dspy_mama.core.cases import QAPair
+from dspy_mama.core.ids import asked
 
 Ints = npt.NDArray[np.int64]
 Fold = tuple[Ints, Ints]
@@ -33,7 +33,7 @@ def question_groups(pairs: Sequence[QAPair], names: Sequence[str] | None = None)
 
     first: dict[tuple[str, str], int] = {}
     for row, pair in enumerate(pairs):
-        keys = [("question", " ".join(unicodedata.normalize("NFKC", pair.question).casefold().split()))]
+        keys = [("question", asked(pair.question))]
         keys += [("name", names[row])] if names is not None else []
         for key in keys:
             parent[root(row)] = root(first.setdefault(key, row))
