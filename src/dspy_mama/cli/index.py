@@ -67,16 +67,17 @@ def _info(given: argparse.Namespace, settings: Settings) -> Outcome:
 
 
 def _search(given: argparse.Namespace, settings: Settings, query: str) -> Outcome:
-    from dspy_mama.retrieval import ask_index, in_words
+    from dspy_mama.retrieval import in_words, opened_index
 
-    asked = ask_index(settings.corpus, settings.embedder, settings.retriever, query)
-    document: dict[str, Any] = {d: [dataclasses.asdict(p) for p in asked.found[d]] for d in DOMAINS}
-    document["way"] = asked.way
+    with opened_index(settings.corpus, settings.embedder, settings.retriever) as index:
+        found, way = index.search(query, DOMAINS), index.way()
+    document: dict[str, Any] = {d: [dataclasses.asdict(p) for p in found[d]] for d in DOMAINS}
+    document["way"] = way
     if not given.json:
-        print(f"way: {in_words(asked.way)}")
+        print(f"way: {in_words(way)}")
         for domain in DOMAINS:
-            print(f"{domain}{'' if asked.found[domain] else ': nothing found'}")
-            for passage in asked.found[domain]:
+            print(f"{domain}{'' if found[domain] else ': nothing found'}")
+            for passage in found[domain]:
                 print(f"  {passage.score:.3f}  {passage.title} / {passage.section}  [{passage.language}] {passage.url}")
                 print(f"         {' '.join(passage.text.split())[:160]}")
     return 0, document

@@ -170,8 +170,8 @@ def field_specs(signature: Any) -> tuple[FieldSpec, ...]:
     Limits come from `with_updated_fields(name, limit=N)`, else from `OutputField(..., max_length=N)` (characters of a
     text, entries of a list), those of a list's entries from `list[Annotated[str, Field(max_length=N)]]`, other
     spellings of a `Literal`'s options from `with_updated_fields(name, aliases={spelling: option})`, a label that must
-    stand alone from `Annotated[bool, Alone(True)]`. A list of numbers
-    is never asked for again: citing nothing is an answer. A list of texts may be empty, but it must be there.
+    stand alone from `Annotated[bool, Alone(True)]`. A list of numbers is never asked for again: citing nothing is an
+    answer. A list of texts may be empty, but it must be there.
 
     Raises:
         DeclarationError: A field has a type that this library does not read.

@@ -18,7 +18,7 @@ from dspy_mama.reporting.diagnosis_scores import (
 )
 from dspy_mama.reporting.usage import per_case, total_usage
 from dspy_mama.scoring.diagnosis import Record
-from dspy_mama.scoring.standing import standing_of
+from dspy_mama.scoring.standing import kept_standing
 from dspy_mama.stats.intervals import Method
 from dspy_mama.tracking import final_outcomes
 
@@ -137,7 +137,7 @@ def _discussion(records: Sequence[Record]) -> dict[str, Any] | None:
     if not records:
         return None
     turns = [turn for record in records for turn in record["turns"]]
-    ends = [found for r in records if (found := r.get("standing") or standing_of(r)) is not None]
+    ends = [found for r in records if (found := kept_standing(r)) is not None]
     moved = [len(dict.fromkeys(t["most_likely"] for t in r["turns"] if t["most_likely"])) for r in records]
     return {
         "n": len(records),

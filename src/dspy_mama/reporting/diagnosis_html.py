@@ -17,7 +17,7 @@ from dspy_mama.reporting.diagnosis_titles import title_of
 from dspy_mama.reporting.page import model_lines, render_page, write_page
 from dspy_mama.reporting.tables import with_interval
 from dspy_mama.scoring.diagnosis import Record, Unit, is_right, joined, score_of, self_graded, units_of
-from dspy_mama.scoring.standing import standing_of
+from dspy_mama.scoring.standing import kept_standing
 
 Row = dict[str, Any]
 
@@ -134,7 +134,7 @@ def _diagnosis(record: Record, rights: Mapping[Unit, bool | None]) -> Row:
         "tests": final.get("tests") or [],
         "right": rights.get("most_likely"),
         "stopped": _ending(record),
-        "standing": record.get("standing") or standing_of(record),
+        "standing": kept_standing(record),
         "specialties": _specialties(record.get("specialties")),
         "turns": _turns(record),
         "moves": _moves(record),

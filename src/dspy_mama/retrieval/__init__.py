@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dspy_mama.retrieval.commands import IndexCommands
     from dspy_mama.retrieval.corpus import Document, load_corpus
     from dspy_mama.retrieval.embedding import make_embedder
-    from dspy_mama.retrieval.info import IndexInfo, IndexSearch, ask_index, index_info, search_index
+    from dspy_mama.retrieval.info import IndexInfo, index_info, opened_index, search_index
     from dspy_mama.retrieval.retriever import ChromaRetriever, NullRetriever, open_retriever
     from dspy_mama.retrieval.snapshot import Scope
     from dspy_mama.retrieval.way import in_words
@@ -22,7 +22,7 @@ _HOMES = {
     "commands": ("IndexCommands",),
     "corpus": ("Document", "load_corpus"),
     "embedding": ("make_embedder",),
-    "info": ("IndexInfo", "IndexSearch", "ask_index", "index_info", "search_index"),
+    "info": ("IndexInfo", "index_info", "opened_index", "search_index"),
     "retriever": ("ChromaRetriever", "NullRetriever", "open_retriever"),
     "snapshot": ("Scope",),
     "way": ("in_words",),
@@ -36,10 +36,8 @@ __all__ = [
     "Document",
     "IndexCommands",
     "IndexInfo",
-    "IndexSearch",
     "NullRetriever",
     "Scope",
-    "ask_index",
     "build_index",
     "cached_embedder",
     "chunk_document",
@@ -49,6 +47,7 @@ __all__ = [
     "load_corpus",
     "make_embedder",
     "open_retriever",
+    "opened_index",
     "search_index",
 ]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,17 +99,27 @@ def index_info(corpus: CorpusSettings, embedder: EmbedderSettings, retriever: Re
     )
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSearch:
-    """What a search by hand found, and how.
+@contextmanager
+def opened_index(
+    corpus: CorpusSettings, embedder: EmbedderSettings, retriever: RetrieverSettings, scope: Scope | None = None
+) -> Iterator[ChromaRetriever]:
+    """Opens the index for a few searches by hand; the embedder's cache is closed at the end.
 
-    Attributes:
-        found: Passages per domain, best first.
-        way: In which way they were searched, as `way_of` tells it.
+    Args:
+        corpus: Corpus of the index.
+        embedder: Embedder of the index.
+        retriever: Where the index is, and how it is searched.
+        scope: Which passages may be found; None = all.
+
+    Raises:
+        DeclarationError: Settings are at fault, or there is no fitting index.
     """
-
-    found: dict[Domain, tuple[Passage, ...]]
-    way: dict[str, Any]
+    model = cached_embedder(embedder, retriever)
+    try:
+        commands = IndexCommands.of(corpus, embedder, retriever)
+        yield ChromaRetriever(retriever, model, corpus, scope, commands=commands)
+    finally:
+        model.cache.close()
 
 
 def search_index(
@@ -120,7 +131,7 @@ def search_index(
     domains: Sequence[Domain] = DOMAINS,
     scope: Scope | None = None,
 ) -> dict[Domain, tuple[Passage, ...]]:
-    """Searches the index once and returns passages per domain, best first; `ask_index` tells the way as well.
+    """Searches the index once and returns passages per domain, best first.
 
     Args:
         corpus: Corpus of the index.
@@ -134,26 +145,8 @@ def search_index(
         DeclarationError: Settings are at fault, or there is no fitting index.
         ExecutionError: The embedder failed.
     """
-    return ask_index(corpus, embedder, retriever, query, domains=domains, scope=scope).found
-
-
-def ask_index(
-    corpus: CorpusSettings,
-    embedder: EmbedderSettings,
-    retriever: RetrieverSettings,
-    query: str,
-    *,
-    domains: Sequence[Domain] = DOMAINS,
-    scope: Scope | None = None,
-) -> IndexSearch:
-    """Searches as `search_index` does, and returns the way beside the passages."""
-    model = cached_embedder(embedder, retriever)
-    try:
-        commands = IndexCommands.of(corpus, embedder, retriever)
-        opened = ChromaRetriever(retriever, model, corpus, scope, commands=commands)
-        return IndexSearch(opened.search(query, domains), opened.way())
-    finally:
-        model.cache.close()
+    with opened_index(corpus, embedder, retriever, scope) as index:
+        return index.search(query, domains)
 
 
 def _count(values: Iterable[str]) -> dict[str, int]:

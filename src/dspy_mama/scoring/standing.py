@@ -68,7 +68,7 @@ def standing(
 
     Args:
         held: Latest diagnosis by doctor.
-        declared: Diagnosis by who declared it; None where it could not be read, which speaks against nothing.
+        declared: Diagnosis by who declared it; None where there is none, which speaks against nothing.
         consensus: Whether a consensus was declared.
         synonyms: What `synonym_table` made of a dictionary.
     """
@@ -78,13 +78,32 @@ def standing(
     return Standing(consensus, tuple(sorted(held.items())), differ, tuple(unheld))
 
 
-def latest_diagnoses(turns: Iterable[tuple[str, str, str | None]]) -> dict[str, str]:
-    """Returns each doctor's latest diagnosis that could be read.
+def standing_at_end(
+    turns: Iterable[tuple[str, str, str | None]],
+    *,
+    accepted: bool,
+    concluded: str | None,
+    consensus: bool,
+    synonyms: Mapping[str, str] | None = None,
+) -> Standing:
+    """Holds the end of a discussion against each doctor's latest diagnosis that could be read.
 
     Args:
-        turns: Speaker, role and diagnosis of every turn, in order.
+        turns: Speaker, role and diagnosis of every turn, in order; at least one.
+        accepted: Whether the last turn is the supervisor's, whose consensus ended the discussion.
+        concluded: The concluder's diagnosis; None where it was not asked or could not be read.
+        consensus: Whether the discussion ended in consensus.
+        synonyms: What `synonym_table` made of a dictionary.
     """
-    return {speaker: name for speaker, role, name in turns if role == "doctor" and name}
+    said = tuple(turns)
+    held = {speaker: name for speaker, role, name in said if role == "doctor" and name}
+    declared = {"supervisor": said[-1][2] if accepted else None, "concluder": concluded}
+    return standing(held, declared, consensus, synonyms)
+
+
+def kept_standing(record: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns the standing that a record keeps; one that was written before records did has it from its turns."""
+    return record.get("standing") or standing_of(record)
 
 
 def standing_of(record: Mapping[str, Any], synonyms: Mapping[str, str] | None = None) -> dict[str, Any] | None:
@@ -97,8 +116,11 @@ def standing_of(record: Mapping[str, Any], synonyms: Mapping[str, str] | None = 
     turns: Sequence[Mapping[str, Any]] = record.get("turns") or ()
     if not turns:
         return None
-    declared = {"supervisor": turns[-1]["most_likely"]} if turns[-1].get("accepted") else {}
-    if record["final"].get("by") == "concluder":
-        declared["concluder"] = record["final"]["most_likely"]
-    held = latest_diagnoses((turn["speaker"], turn["role"], turn["most_likely"]) for turn in turns)
-    return standing(held, declared, record["stopped"] == "consensus", synonyms).to_dict()
+    final = record["final"]
+    return standing_at_end(
+        ((turn["speaker"], turn["role"], turn["most_likely"]) for turn in turns),
+        accepted=bool(turns[-1].get("accepted")),
+        concluded=final["most_likely"] if final.get("by") == "concluder" else None,
+        consensus=record["stopped"] == "consensus",
+        synonyms=synonyms,
+    ).to_dict()

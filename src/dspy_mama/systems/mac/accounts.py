@@ -11,7 +11,7 @@ import dspy
 from dspy_mama.core.outcomes import Scored
 from dspy_mama.core.patient_case import Stage
 from dspy_mama.lm.usage import CallUsage
-from dspy_mama.scoring.standing import Standing, latest_diagnoses, standing
+from dspy_mama.scoring.standing import Standing, standing_at_end
 from dspy_mama.systems.mac.schema import Conclusion, Diagnosis, Discussion, SpecialtyChoice, outcome_name
 
 
@@ -60,11 +60,13 @@ def _notes(talk: Discussion) -> tuple[str, ...]:
 
 def _standing(talk: Discussion, conclusion: Conclusion) -> Standing:
     """Returns the doctors' latest diagnoses beside the supervisor's that ended it, and the concluder's."""
-    declared = {"supervisor": talk.turns[-1].most_likely} if talk.turns[-1].accepted else {}
-    if conclusion.by == "concluder":
-        declared["concluder"] = conclusion.outcome.value if isinstance(conclusion.outcome, Scored) else None
-    held = latest_diagnoses((turn.speaker, turn.role, turn.most_likely) for turn in talk.turns)
-    return standing(held, declared, talk.stopped == "consensus")
+    outcome = conclusion.outcome
+    return standing_at_end(
+        ((turn.speaker, turn.role, turn.most_likely) for turn in talk.turns),
+        accepted=bool(talk.turns[-1].accepted),
+        concluded=outcome.value if conclusion.by == "concluder" and isinstance(outcome, Scored) else None,
+        consensus=talk.stopped == "consensus",
+    )
 
 
 def panel_diagnosis(
