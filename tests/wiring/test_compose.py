@@ -78,6 +78,12 @@ def test_text_arrives_as_it_is_whatever_signs_it_holds(text):
     assert compose([f"corpus.path={literal(text)}"]).corpus.path == text
 
 
+@pytest.mark.parametrize("text", ["患者/データ.csv", "gold (1).csv", "a=b.csv", "Fälle;neu.csv", "Medical risk"])
+def test_text_as_people_type_it_needs_no_second_quotes(text):
+    assert compose([f"corpus.path={text}"]).corpus.path == text
+    assert compose([f"data.columns.question={text}"]).data.columns == {"question": text}
+
+
 def test_text_without_special_signs_is_not_quoted():
     assert [literal(value) for value in ("../data/my-pairs.csv", "KEY", 5, None)] == [
         "../data/my-pairs.csv",
@@ -103,6 +109,8 @@ def test_text_without_special_signs_is_not_quoted():
         (["ablation.initial=false", "ablation.verification=false"], "nothing would be assessed"),
         (["corpus.chunk_overlap=2000"], "smaller than chunk size"),
         (["nonsense"], "overrides look like"),
+        (["data.ids=[質問]"], "the value of data.ids cannot be read"),
+        (["data.path='x"], "close every quote"),
         (["system=[rag"], "override_grammar"),
     ],
 )
@@ -116,6 +124,9 @@ def test_a_key_in_the_settings_is_refused_and_not_repeated():
     with pytest.raises(DeclarationError) as caught:
         compose(["lm=openai", "lm.default.extra.api_key=sk-very-secret"])
     assert "environment" in str(caught.value)
+    assert "sk-very-secret" not in str(caught.value)
+    with pytest.raises(DeclarationError) as caught:
+        compose(["lm=openai", "lm.default.extra.api_key='sk-very-secret"])
     assert "sk-very-secret" not in str(caught.value)
 
 

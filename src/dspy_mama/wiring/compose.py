@@ -9,6 +9,7 @@ from typing import Any
 from dspy_mama.core.errors import DeclarationError
 from dspy_mama.core.resources import shipped
 from dspy_mama.settings import Settings, from_mapping
+from dspy_mama.settings.overrides import literal
 
 _FIELD = re.compile(r"^[A-Za-z_][\w]*(\.[\w]+)+=")
 _ROLES = "lm.roles."
@@ -17,10 +18,12 @@ _ROLES = "lm.roles."
 def hydra_overrides(overrides: Sequence[str]) -> list[str]:
     """Returns overrides as Hydra takes them: a dotted field may be set whether or not the group's file names it.
 
-    Unknown fields are found by the settings themselves, with a clearer message than Hydra's.
+    Unknown fields are found by the settings themselves, with a clearer message than Hydra's. A value that Hydra's
+    grammar cannot read, such as `質問` or `gold (1).csv`, is taken as the text that it is, unless it begins a quote, a
+    list or a mapping.
 
     Raises:
-        DeclarationError: An argument is no override.
+        DeclarationError: An argument is no override, or cannot be read.
     """
     ready = []
     for override in overrides:
@@ -28,8 +31,25 @@ def hydra_overrides(overrides: Sequence[str]) -> list[str]:
             raise DeclarationError(
                 f"{override!r} is not understood: overrides look like group=choice or group.field=value"
             )
-        ready.append(f"++{override}" if _FIELD.match(override) else override)
+        ready.append(f"++{_readable(override)}" if _FIELD.match(override) else override)
     return ready
+
+
+def _readable(override: str) -> str:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    field, _, value = override.partition("=")
+    try:
+        OverridesParser.create().parse_override(override)
+    except HydraException:
+        if value.lstrip()[:1] not in ("'", '"', "[", "{"):
+            return f"{field}={literal(value)}"
+        raise DeclarationError(
+            f"the value of {field} cannot be read: close every quote and bracket, and inside a list or mapping put text "
+            f'of other letters and signs in double quotes, such as {field}=["質問"]'
+        ) from None
+    return override
 
 
 def settings_from(config: Any) -> Settings:
