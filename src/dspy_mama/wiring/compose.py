@@ -46,8 +46,8 @@ def _readable(override: str) -> str:
         if value.lstrip()[:1] not in ("'", '"', "[", "{"):
             return f"{field}={literal(value)}"
         raise DeclarationError(
-            f"the value of {field} cannot be read: close every quote and bracket, and inside a list or mapping put text "
-            f'of other letters and signs in double quotes, such as {field}=["質問"]'
+            f"the value of {field} cannot be read: close every quote and bracket, and inside a list or mapping put "
+            f'text of other letters and signs in double quotes, such as {field}=["質問"]'
         ) from None
     return override
 
